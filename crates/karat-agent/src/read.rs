@@ -184,7 +184,7 @@ fn recognize_file(path: &Path) -> Result<TraceFormat, EvalError> {
         Some(Binary::Zip) => return Ok(TraceFormat::Inspect),
         None => {}
     }
-    if std::fs::metadata(path).is_ok_and(|file| !file.is_file()) {
+    if std::fs::metadata(path).is_ok_and(|file| !file.is_file() && !file.is_dir()) {
         return Err(EvalError::config(format!(
             "{}: only a file can be looked at before it is read; name its format with --format",
             path.display()

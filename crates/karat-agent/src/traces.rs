@@ -288,7 +288,7 @@ impl Evaluation for Traces {
 
     fn allow(observed: &Observations<'_, Traces>) -> Result<(), EvalError> {
         let stats = observed.entry.data.traces.stats();
-        stats.failures.check(stats.runs, observed.entry.common.gate.max_errors)
+        stats.failures.check(stats.runs, observed.entry.common.gate.allowed_errors())
     }
 
     fn score(observed: &Observations<'_, Traces>) -> Result<Scored, EvalError> {

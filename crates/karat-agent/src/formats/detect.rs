@@ -34,7 +34,31 @@ pub(crate) fn detect(text: &str) -> Option<TraceFormat> {
     if matches!(word("object").as_deref(), Some("trace" | "trace.span")) {
         return Some(TraceFormat::OpenaiAgents);
     }
+    if has(&["root_span_id"]) && has(&["span_attributes", "span_parents", "is_root"]) {
+        return Some(TraceFormat::Braintrust);
+    }
+    if has(&["op_name"]) && has(&["trace_id"]) {
+        return Some(TraceFormat::Weave);
+    }
     let kind = word("type").unwrap_or_default();
+    if has(&["projectHash"]) || kind == "init" && has(&["session_id"]) && has(&["model"]) {
+        return Some(TraceFormat::GeminiCli);
+    }
+    let exported = fields.raw("info").and_then(|info| Fields::parse(info).ok());
+    let mut has = |keys: &[&str]| fields.any(keys).is_some();
+    if has(&["sessionID"]) && (has(&["part"]) || kind == "error")
+        || has(&["messages"]) && exported.is_some_and(|info| info.has("id") && info.has("time"))
+    {
+        return Some(TraceFormat::Opencode);
+    }
+    let is_opik_span = ["general", "tool", "llm", "guardrail"].contains(&kind.as_str())
+        && has(&["trace_id"])
+        && !has(&["span_id", "context", "attributes"]);
+    let is_opik_trace =
+        has(&["project_id", "project_name"]) && has(&["start_time"]) && has(&["input", "output"]);
+    if is_opik_span || is_opik_trace {
+        return Some(TraceFormat::Opik);
+    }
     if has(&["payload"]) && has(&["timestamp"]) {
         return Some(TraceFormat::Codex);
     }
@@ -84,6 +108,21 @@ pub(crate) fn detect(text: &str) -> Option<TraceFormat> {
     // A page of an API: what is in it decides.
     if let Some(data) = data.filter(|data| is_list(data)) {
         return detect(list(data).ok()?.first()?);
+    }
+    // The pages of some have other names, which are too common to decide by themselves.
+    let mut pages = Fields::parse(text).ok()?;
+    for (name, format) in [
+        ("events", TraceFormat::Braintrust),
+        ("rows", TraceFormat::Braintrust),
+        ("calls", TraceFormat::Weave),
+        ("content", TraceFormat::Opik),
+        ("spans", TraceFormat::Opik),
+    ] {
+        let inside = pages.raw(name).filter(|text| is_list(text)).and_then(|all| list(all).ok());
+        let first = inside.and_then(|all| all.first().copied());
+        if first.filter(|first| is_object(first)).and_then(detect) == Some(format) {
+            return Some(format);
+        }
     }
     let mut has = |keys: &[&str]| fields.any(keys).is_some();
     if has(&["eval"]) && has(&["samples", "results", "plan", "status"]) {

@@ -282,7 +282,13 @@ fn part_of(part: &Value) -> Option<Piece> {
                 let result = response.get("response").cloned().unwrap_or_default();
                 let failed = result.get("error").is_some_and(|error| !error.is_null());
                 let id = call_id(response);
-                return Some(Piece::Outcome { id, result: result_value(&result), failed });
+                // What is not an object is put into one.
+                let plain = match &result {
+                    Value::Object(fields) if fields.len() == 1 => fields.get("output"),
+                    _ => None,
+                };
+                let result = result_value(plain.unwrap_or(&result));
+                return Some(Piece::Outcome { id, result, failed });
             }
             let thought = fields.get("thought").and_then(Value::as_bool).unwrap_or(false);
             let text = fields.get("text").and_then(Value::as_str).filter(|_| !thought)?;

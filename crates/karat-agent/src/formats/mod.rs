@@ -7,8 +7,10 @@
 mod chat;
 mod detect;
 mod dialog;
+mod gemini_cli;
 pub(crate) mod inspect;
 mod mcp_recording;
+mod opencode;
 pub(crate) mod samples;
 mod sessions;
 pub mod spans;
@@ -61,9 +63,14 @@ formats! {
     OpenaiAgents = "openai-agents", "Traces that the openai-agents SDK exports";
     Langsmith = "langsmith", "LangSmith runs";
     Langfuse = "langfuse", "Langfuse observations";
+    Braintrust = "braintrust", "Braintrust rows";
+    Opik = "opik", "Opik traces and spans";
+    Weave = "weave", "Weave calls";
     Inspect = "inspect", "Inspect logs, .json or .eval";
     ClaudeCode = "claude-code", "Claude Code session files";
     Codex = "codex", "Codex session files";
+    GeminiCli = "gemini-cli", "Gemini CLI session files";
+    Opencode = "opencode", "Sessions of opencode";
     McpRecording = "mcp-recording", "Recordings of MCP sessions";
 }
 
@@ -90,8 +97,8 @@ impl TraceFormat {
 
     /// Returns whether one trace may be spread over several files.
     pub(crate) fn spans_files(self) -> bool {
-        use TraceFormat::{Langfuse, Langsmith, OpenaiAgents, Otlp};
-        matches!(self, Otlp | OpenaiAgents | Langsmith | Langfuse)
+        use TraceFormat::{Braintrust, Langfuse, Langsmith, OpenaiAgents, Opik, Otlp, Weave};
+        matches!(self, Otlp | OpenaiAgents | Langsmith | Langfuse | Braintrust | Opik | Weave)
     }
 
     /// A reader of documents. `metrics` are computed from samples themselves.
@@ -112,9 +119,16 @@ impl TraceFormat {
             TraceFormat::OpenaiAgents => Box::new(spans::Spans::new(spans::exports::openai_agents)),
             TraceFormat::Langsmith => Box::new(spans::Spans::new(spans::exports::langsmith)),
             TraceFormat::Langfuse => Box::new(spans::Spans::new(spans::exports::langfuse)),
+            TraceFormat::Braintrust => Box::new(spans::Spans::new(spans::records::braintrust)),
+            TraceFormat::Opik => Box::new(spans::Spans::new(spans::records::opik)),
+            TraceFormat::Weave => Box::new(spans::Spans::new(spans::records::weave)),
             TraceFormat::Inspect => Box::new(inspect::Inspect),
             TraceFormat::ClaudeCode => Box::new(sessions::Sessions::claude_code(path)),
             TraceFormat::Codex => Box::new(sessions::Sessions::codex(path)),
+            TraceFormat::Opencode => {
+                Box::new(sessions::Sessions::read_by(opencode::opencode, path))
+            }
+            TraceFormat::GeminiCli => Box::new(gemini_cli::GeminiCli::new(path)),
             TraceFormat::McpRecording => Box::new(mcp_recording::Recording::new(path)),
         }
     }

@@ -1,6 +1,6 @@
 //! Session files of coding agents, Claude Code and Codex, and what both print as JSON lines when they are
 //! run by scripts. One line is one message or event; a file is one session, and sessions that share a file
-//! differ by their id.
+//! differ by their id. `opencode` reads those of opencode in the same way.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -19,9 +19,9 @@ use crate::trace::{Arguments, CallMade, Invalid, Trace, Usage};
 const MAX_SESSIONS: usize = 100_000;
 
 #[derive(Default)]
-struct Session {
-    trace: Trace,
-    dialog: Dialog,
+pub(super) struct Session {
+    pub(super) trace: Trace,
+    pub(super) dialog: Dialog,
     /// Messages whose tokens are counted: a message has a line for each of its blocks.
     counted: BTreeSet<String>,
     first: u128,
@@ -29,15 +29,16 @@ struct Session {
 }
 
 impl Session {
-    fn time(&mut self, line: &Value) {
-        let at = line.get("timestamp").map_or(0, |time| nanoseconds(&time.to_string()));
+    /// Takes note of a time, for the duration of the session.
+    pub(super) fn time_at(&mut self, time: Option<&Value>) {
+        let at = time.map_or(0, |time| nanoseconds(&time.to_string()));
         if at > 0 {
             self.first = if self.first == 0 { at } else { self.first.min(at) };
             self.last = self.last.max(at);
         }
     }
 
-    fn message(&mut self, message: &Value) {
+    pub(super) fn message(&mut self, message: &Value) {
         if self.dialog.message(message) {
             self.trace.messages.push(message.clone());
         }
@@ -62,11 +63,16 @@ pub(super) struct Sessions {
 
 impl Sessions {
     pub(super) fn claude_code(path: &Path) -> Self {
-        Sessions { read: claude_code, name: file_stem(path), open: BTreeMap::new() }
+        Sessions::read_by(claude_code, path)
+    }
+
+    /// Sessions whose lines are read by this function.
+    pub(super) fn read_by(read: fn(&Value, &mut Session), path: &Path) -> Self {
+        Sessions { read, name: file_stem(path), open: BTreeMap::new() }
     }
 
     pub(super) fn codex(path: &Path) -> Self {
-        Sessions { read: codex, name: file_stem(path), open: BTreeMap::new() }
+        Sessions::read_by(codex, path)
     }
 }
 
@@ -77,7 +83,8 @@ impl Importer for Sessions {
             return Err(Invalid::new("should be an object"));
         }
         // Lines without the id of a session are of the file's own.
-        let stated = ["sessionId", "session_id"].iter().find_map(|key| line.get(key)?.as_str());
+        let stated = ["/sessionId", "/session_id", "/sessionID", "/info/id"];
+        let stated = stated.iter().find_map(|place| line.pointer(place)?.as_str());
         let id = stated.unwrap_or(&self.name).to_owned();
         if !self.open.contains_key(&id) && self.open.len() == MAX_SESSIONS {
             return Err(Invalid::new("has too many sessions"));
@@ -86,7 +93,7 @@ impl Importer for Sessions {
             trace: Trace { run: 0, ..Trace::of(id) },
             ..Session::default()
         });
-        session.time(&line);
+        session.time_at(line.get("timestamp"));
         (self.read)(&line, session);
         Ok(())
     }
@@ -119,7 +126,10 @@ fn claude_code(line: &Value, session: &mut Session) {
     if text(line, "type") == Some("result") {
         return claude_code_result(line, session);
     }
-    let (Some("user" | "assistant"), Some(message)) = (text(line, "type"), line.get("message"))
+    // Qwen Code writes the same lines with Gemini's messages in them: the results of tools are lines of
+    // their own, and tokens are next to the message.
+    let (Some("user" | "assistant" | "tool_result"), Some(message)) =
+        (text(line, "type"), line.get("message"))
     else {
         return;
     };
@@ -129,13 +139,14 @@ fn claude_code(line: &Value, session: &mut Session) {
     if apart || of_sub_agent {
         return;
     }
-    if let Some(usage) = message.get("usage") {
-        let id = text(message, "id").unwrap_or_default().to_owned();
+    if let Some(usage) = message.get("usage").or_else(|| line.get("usageMetadata")) {
+        let id = text(message, "id").or_else(|| text(line, "uuid")).unwrap_or_default().to_owned();
         if id.is_empty() || session.counted.insert(id) {
             session.trace.usage = added(session.trace.usage, usage_of(usage));
         }
     }
-    if let Some(model) = text(message, "model").filter(|model| *model != "<synthetic>") {
+    let model = text(message, "model").or_else(|| text(line, "model"));
+    if let Some(model) = model.filter(|model| *model != "<synthetic>") {
         session.trace.model = Some(model.to_owned());
     }
     session.message(message);

@@ -66,9 +66,29 @@ const RUNS: &[(&str, &str, TraceFormat)] = &[
         TraceFormat::ClaudeCode,
     ),
     (
+        "qwen.jsonl",
+        "{\"uuid\":\"1\",\"parentUuid\":null,\"sessionId\":\"s\",\"timestamp\":\"2026-01-01T00:00:00Z\",\"type\":\"user\",\"message\":{\"role\":\"user\",\"parts\":[{\"text\":\"What do 2 and 3 make?\"}]}}\n{\"uuid\":\"2\",\"sessionId\":\"s\",\"type\":\"assistant\",\"model\":\"m\",\"message\":{\"role\":\"model\",\"parts\":[{\"functionCall\":{\"id\":\"c\",\"name\":\"add\",\"args\":{\"a\":2,\"b\":3}}}]},\"usageMetadata\":{\"promptTokenCount\":30,\"candidatesTokenCount\":10,\"thoughtsTokenCount\":4,\"totalTokenCount\":40}}\n{\"uuid\":\"3\",\"sessionId\":\"s\",\"type\":\"tool_result\",\"message\":{\"role\":\"user\",\"parts\":[{\"functionResponse\":{\"id\":\"c\",\"name\":\"add\",\"response\":{\"output\":\"5\"}}}]}}\n{\"uuid\":\"4\",\"sessionId\":\"s\",\"type\":\"assistant\",\"message\":{\"role\":\"model\",\"parts\":[{\"text\":\"5.\"}]},\"usageMetadata\":{\"promptTokenCount\":30,\"candidatesTokenCount\":10,\"totalTokenCount\":40}}\n",
+        TraceFormat::ClaudeCode,
+    ),
+    (
         "codex.jsonl",
         "{\"timestamp\":\"2026-01-01T00:00:00Z\",\"type\":\"session_meta\",\"payload\":{\"id\":\"s\"}}\n{\"timestamp\":\"2026-01-01T00:00:00Z\",\"type\":\"response_item\",\"payload\":{\"type\":\"message\",\"role\":\"user\",\"content\":[{\"type\":\"input_text\",\"text\":\"<environment_context>x</environment_context>\"}]}}\n{\"timestamp\":\"2026-01-01T00:00:01Z\",\"type\":\"response_item\",\"payload\":{\"type\":\"message\",\"role\":\"user\",\"content\":[{\"type\":\"input_text\",\"text\":\"What do 2 and 3 make?\"}]}}\n{\"timestamp\":\"2026-01-01T00:00:02Z\",\"type\":\"response_item\",\"payload\":{\"type\":\"function_call\",\"name\":\"add\",\"arguments\":\"{\\\"a\\\":2,\\\"b\\\":3}\",\"call_id\":\"c\"}}\n{\"timestamp\":\"2026-01-01T00:00:03Z\",\"type\":\"response_item\",\"payload\":{\"type\":\"function_call_output\",\"call_id\":\"c\",\"output\":\"5\"}}\n{\"timestamp\":\"2026-01-01T00:00:04Z\",\"type\":\"response_item\",\"payload\":{\"type\":\"message\",\"role\":\"assistant\",\"content\":[{\"type\":\"output_text\",\"text\":\"5.\"}]}}\n",
         TraceFormat::Codex,
+    ),
+    (
+        "gemini.jsonl",
+        "{\"sessionId\":\"s\",\"projectHash\":\"h\",\"startTime\":\"2026-01-01T00:00:00Z\",\"kind\":\"main\"}\n{\"$set\":{\"messages\":[{\"id\":\"0\",\"timestamp\":\"2026-01-01T00:00:00Z\",\"type\":\"user\",\"content\":[{\"text\":\"<session_context>\\nToday is a day.</session_context>\"}]}]}}\n{\"id\":\"1\",\"timestamp\":\"2026-01-01T00:00:00Z\",\"type\":\"user\",\"content\":[{\"text\":\"What do 2 and 3 make?\"}]}\n{\"$set\":{\"lastUpdated\":\"2026-01-01T00:00:01Z\"}}\n{\"id\":\"2\",\"timestamp\":\"2026-01-01T00:00:01Z\",\"type\":\"gemini\",\"content\":\"\",\"tokens\":{\"input\":30,\"output\":6,\"cached\":12,\"thoughts\":4,\"tool\":0,\"total\":40},\"model\":\"m\"}\n{\"id\":\"2\",\"timestamp\":\"2026-01-01T00:00:01Z\",\"type\":\"gemini\",\"content\":\"\",\"tokens\":{\"input\":30,\"output\":6,\"cached\":12,\"thoughts\":4,\"tool\":0,\"total\":40},\"model\":\"m\",\"toolCalls\":[{\"id\":\"c\",\"name\":\"mcp_tools_add\",\"args\":{\"a\":2,\"b\":3},\"result\":[{\"functionResponse\":{\"id\":\"c\",\"name\":\"mcp_tools_add\",\"response\":{\"output\":\"5\"}}}],\"status\":\"success\",\"displayName\":\"add (tools MCP Server)\"}]}\n{\"id\":\"3\",\"timestamp\":\"2026-01-01T00:00:02Z\",\"type\":\"user\",\"content\":[{\"functionResponse\":{\"id\":\"c\",\"name\":\"mcp_tools_add\",\"response\":{\"output\":\"5\"}}}]}\n{\"id\":\"4\",\"timestamp\":\"2026-01-01T00:00:03Z\",\"type\":\"gemini\",\"content\":\"5.\",\"tokens\":{\"input\":30,\"output\":6,\"cached\":12,\"thoughts\":4,\"tool\":0,\"total\":40},\"model\":\"m\"}\n",
+        TraceFormat::GeminiCli,
+    ),
+    (
+        "gemini-printed.jsonl",
+        "{\"type\":\"init\",\"timestamp\":\"2026-01-01T00:00:00Z\",\"session_id\":\"s\",\"model\":\"m\"}\n{\"type\":\"message\",\"timestamp\":\"2026-01-01T00:00:00Z\",\"role\":\"user\",\"content\":\"What do 2 and 3 make?\"}\n{\"type\":\"tool_use\",\"timestamp\":\"2026-01-01T00:00:01Z\",\"tool_name\":\"add\",\"tool_id\":\"c\",\"parameters\":{\"a\":2,\"b\":3}}\n{\"type\":\"tool_result\",\"timestamp\":\"2026-01-01T00:00:02Z\",\"tool_id\":\"c\",\"status\":\"success\",\"output\":\"5\"}\n{\"type\":\"message\",\"role\":\"assistant\",\"content\":\"5\",\"delta\":true}\n{\"type\":\"message\",\"role\":\"assistant\",\"content\":\".\",\"delta\":true}\n{\"type\":\"result\",\"timestamp\":\"2026-01-01T00:00:03Z\",\"status\":\"success\",\"stats\":{\"total_tokens\":80,\"input_tokens\":60,\"output_tokens\":12,\"cached\":24}}\n",
+        TraceFormat::GeminiCli,
+    ),
+    (
+        "opencode.json",
+        "{\"info\":{\"id\":\"ses_1\",\"title\":\"sums\",\"time\":{\"created\":1794923050065,\"updated\":1794923089163}},\"messages\":[{\"info\":{\"role\":\"user\",\"id\":\"m1\",\"sessionID\":\"ses_1\",\"time\":{\"created\":1794923050065}},\"parts\":[{\"type\":\"text\",\"text\":\"Called the Read tool.\",\"synthetic\":true},{\"type\":\"text\",\"text\":\"What do 2 and 3 make?\"}]},{\"info\":{\"role\":\"assistant\",\"modelID\":\"m\",\"id\":\"m2\",\"sessionID\":\"ses_1\",\"time\":{\"created\":1794923050066,\"completed\":1794923050067}},\"parts\":[{\"type\":\"step-start\"},{\"type\":\"tool\",\"tool\":\"add\",\"callID\":\"c\",\"state\":{\"status\":\"completed\",\"input\":{\"a\":2,\"b\":3},\"output\":\"5\"}},{\"type\":\"step-finish\",\"reason\":\"tool-calls\",\"tokens\":{\"total\":40,\"input\":18,\"output\":6,\"reasoning\":4,\"cache\":{\"write\":0,\"read\":12}},\"cost\":0}]},{\"info\":{\"role\":\"assistant\",\"modelID\":\"m\",\"id\":\"m3\",\"sessionID\":\"ses_1\",\"time\":{\"created\":1794923050068,\"completed\":1794923050069}},\"parts\":[{\"type\":\"text\",\"text\":\"5.\"},{\"type\":\"step-finish\",\"reason\":\"stop\",\"tokens\":{\"total\":40,\"input\":18,\"output\":6,\"reasoning\":4,\"cache\":{\"write\":0,\"read\":12}},\"cost\":0}]}]}",
+        TraceFormat::Opencode,
     ),
     (
         "inspect.json",
@@ -84,6 +104,21 @@ const RUNS: &[(&str, &str, TraceFormat)] = &[
         "langfuse.json",
         r#"{"data":[{"id":"g","traceId":"t","type":"GENERATION","name":"chat","startTime":"2026-01-01T00:00:00Z","input":[{"role":"user","content":"What do 2 and 3 make?"}],"output":{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"add","arguments":"{\"a\":2,\"b\":3}"}}]}},{"id":"x","traceId":"t","type":"TOOL","name":"add","startTime":"2026-01-01T00:00:01Z","endTime":"2026-01-01T00:00:02Z","input":{"a":2,"b":3},"output":"5"},{"id":"h","traceId":"t","type":"GENERATION","name":"chat","startTime":"2026-01-01T00:00:03Z","input":[{"role":"user","content":"What do 2 and 3 make?"}],"output":"5."}]}"#,
         TraceFormat::Langfuse,
+    ),
+    (
+        "braintrust.jsonl",
+        "{\"id\":\"r\",\"span_id\":\"r\",\"root_span_id\":\"r\",\"span_parents\":null,\"is_root\":true,\"span_attributes\":{\"name\":\"agent\",\"type\":\"task\"},\"input\":\"What do 2 and 3 make?\",\"output\":\"5.\",\"metrics\":{\"start\":1767225600.0,\"end\":1767225604.5}}\n{\"id\":\"l\",\"span_id\":\"l\",\"root_span_id\":\"r\",\"span_parents\":[\"r\"],\"span_attributes\":{\"name\":\"Chat Completion\",\"type\":\"llm\"},\"input\":[{\"role\":\"user\",\"content\":\"What do 2 and 3 make?\"}],\"output\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"c\",\"type\":\"function\",\"function\":{\"name\":\"add\",\"arguments\":\"{\\\"a\\\":2,\\\"b\\\":3}\"}}]},\"finish_reason\":\"tool_calls\"}],\"metrics\":{\"start\":1767225600.5,\"end\":1767225601.0,\"prompt_tokens\":30,\"completion_tokens\":10}}\n{\"id\":\"x\",\"span_id\":\"x\",\"root_span_id\":\"r\",\"span_parents\":[\"r\"],\"span_attributes\":{\"name\":\"add\",\"type\":\"tool\"},\"input\":{\"a\":2,\"b\":3},\"output\":\"5\",\"metrics\":{\"start\":1767225602.0,\"end\":1767225602.5}}\n{\"id\":\"m\",\"span_id\":\"m\",\"root_span_id\":\"r\",\"span_parents\":[\"r\"],\"span_attributes\":{\"name\":\"Chat Completion\",\"type\":\"llm\"},\"input\":[{\"role\":\"user\",\"content\":\"What do 2 and 3 make?\"}],\"output\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"5.\"}}],\"metrics\":{\"start\":1767225603.0,\"end\":1767225604.0}}\n",
+        TraceFormat::Braintrust,
+    ),
+    (
+        "opik.json",
+        r#"{"trace":{"id":"t","name":"agent","project_name":"p","start_time":"2026-01-01T00:00:00Z","input":{"question":"What do 2 and 3 make?"},"output":{"output":"5."}},"spans":[{"id":"l","trace_id":"t","type":"llm","name":"chat","start_time":"2026-01-01T00:00:00Z","input":{"messages":[{"role":"user","content":"What do 2 and 3 make?"}]},"output":{"choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"add","arguments":"{\"a\":2,\"b\":3}"}}]}}]}},{"id":"x","trace_id":"t","type":"tool","name":"add","start_time":"2026-01-01T00:00:01Z","end_time":"2026-01-01T00:00:02Z","input":{"a":2,"b":3},"output":{"output":"5"}},{"id":"m","trace_id":"t","type":"llm","name":"chat","start_time":"2026-01-01T00:00:03Z","input":{"messages":[{"role":"user","content":"What do 2 and 3 make?"}]},"output":{"choices":[{"index":0,"message":{"role":"assistant","content":"5."}}]}}]}"#,
+        TraceFormat::Opik,
+    ),
+    (
+        "weave.jsonl",
+        "{\"id\":\"r\",\"op_name\":\"weave:///e/p/op/agent:d1\",\"trace_id\":\"t\",\"parent_id\":null,\"started_at\":\"2026-01-01T00:00:00Z\",\"ended_at\":\"2026-01-01T00:00:09Z\",\"attributes\":{},\"inputs\":{\"question\":\"What do 2 and 3 make?\"},\"output\":\"5.\"}\n{\"id\":\"l\",\"op_name\":\"weave:///e/p/op/openai.chat.completions.create:d2\",\"trace_id\":\"t\",\"parent_id\":\"r\",\"started_at\":\"2026-01-01T00:00:01Z\",\"attributes\":{},\"inputs\":{\"self\":{},\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"What do 2 and 3 make?\"}]},\"output\":{\"model\":\"m\",\"choices\":[{\"message\":{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"c\",\"function\":{\"name\":\"add\",\"arguments\":\"{\\\"a\\\":2,\\\"b\\\":3}\"}}]}}]}}\n{\"id\":\"x\",\"op_name\":\"weave:///e/p/op/add:d3\",\"trace_id\":\"t\",\"parent_id\":\"r\",\"started_at\":\"2026-01-01T00:00:02Z\",\"ended_at\":\"2026-01-01T00:00:03Z\",\"attributes\":{\"kind\":\"tool\"},\"inputs\":{\"a\":2,\"b\":3},\"output\":\"5\"}\n{\"id\":\"m\",\"op_name\":\"weave:///e/p/op/openai.chat.completions.create:d2\",\"trace_id\":\"t\",\"parent_id\":\"r\",\"started_at\":\"2026-01-01T00:00:04Z\",\"attributes\":{},\"inputs\":{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"What do 2 and 3 make?\"}]},\"output\":{\"model\":\"m\",\"choices\":[{\"message\":{\"role\":\"assistant\",\"content\":\"5.\"}}]}}\n",
+        TraceFormat::Weave,
     ),
 ];
 
@@ -111,6 +146,28 @@ fn one_run_is_the_same_trace_in_every_format() {
     for (name, content, format) in RUNS {
         assert_is_the_run(name, content, *format);
     }
+}
+
+#[test]
+fn tokens_next_to_the_message_are_counted() {
+    let directory = tempfile::tempdir().unwrap();
+    for (name, tokens) in [
+        ("qwen.jsonl", 80),
+        ("braintrust.jsonl", 40),
+        ("gemini.jsonl", 80),
+        ("gemini-printed.jsonl", 80),
+        ("opencode.json", 80),
+    ] {
+        let run = RUNS.iter().find(|(run, _, _)| *run == name).unwrap();
+        let (_, set) = read(&[write(&directory, name, run.1)]);
+        assert_eq!(set.traces[0].usage.tokens(), Some(tokens), "{name}");
+    }
+}
+
+#[test]
+fn a_folder_is_called_one() {
+    let directory = tempfile::tempdir().unwrap();
+    assert!(error(directory.path()).contains("this is a folder"), "{}", error(directory.path()));
 }
 
 #[test]

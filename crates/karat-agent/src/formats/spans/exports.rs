@@ -9,14 +9,14 @@ use crate::formats::chat::usage_of;
 use crate::formats::dialog::structured;
 use crate::trace::Invalid;
 
-fn record(text: &str) -> Result<Map<String, Value>, Invalid> {
+pub(super) fn record(text: &str) -> Result<Map<String, Value>, Invalid> {
     match crate::trace::fields::typed::<Value>(text)? {
         Value::Object(fields) => Ok(fields),
         _ => Err(Invalid::new("should be an object")),
     }
 }
 
-fn text<'v>(fields: &'v Map<String, Value>, keys: &[&str]) -> Option<&'v str> {
+pub(super) fn text<'v>(fields: &'v Map<String, Value>, keys: &[&str]) -> Option<&'v str> {
     keys.iter().find_map(|key| fields.get(*key)?.as_str())
 }
 

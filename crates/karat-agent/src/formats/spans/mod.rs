@@ -12,6 +12,7 @@ pub(super) mod exports;
 mod messages;
 pub(crate) mod otlp;
 pub mod protobuf;
+pub(super) mod records;
 mod span;
 pub(super) mod time;
 
