@@ -10,6 +10,7 @@ import random
 import sys
 
 import pyarrow
+import pyarrow.compute
 import pyarrow.parquet
 
 FILE = 1_000_000
@@ -48,15 +49,22 @@ def main(folder, rows):
         "output_tokens": pyarrow.array([tokens for _, _, tokens, _ in known], pyarrow.int64()),
         "duration_ms": pyarrow.array([duration for _, _, _, duration in known], pyarrow.float64()),
     }
+    joined = pyarrow.compute.binary_join_element_wise
+    text = lambda numbers, width: pyarrow.compute.utf8_lpad(numbers.cast(pyarrow.string()), width, "0")
+    repeated = {}
     for number, start in enumerate(range(0, rows, FILE)):
         size = min(FILE, rows - start)
-        ids = range(start, start + size)
-        places = pyarrow.array([(n * 7919) % DISTINCT for n in ids])
+        ids = pyarrow.array(range(start, start + size))
+        # Files that begin at the same place of the repetition differ in their ids alone.
+        if (start % DISTINCT, size) not in repeated:
+            places = pyarrow.array([(n * 7919) % DISTINCT for n in range(start, start + size)])
+            repeated = {(start % DISTINCT, size): {name: column.take(places) for name, column in columns.items()}}
+        groups = pyarrow.array([(n * 31) % GROUPS for n in range(start, start + size)])
         table = pyarrow.table(
             {
-                "id": [f"trace-{n:010}" for n in ids],
-                "group": [f"server-{(n * 31) % GROUPS:03}" for n in ids],
-                **{name: column.take(places) for name, column in columns.items()},
+                "id": joined("trace-", text(ids, 10), ""),
+                "group": joined("server-", text(groups, 3), ""),
+                **repeated[start % DISTINCT, size],
             }
         )
         path = folder / f"traces-{number:04}.parquet"

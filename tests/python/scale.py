@@ -1,8 +1,10 @@
 """The same traces by one process, by Ray with two workers and by Spark with two, one of which is killed:
-`scale.py ROWS [FOLDER] [--engines process,ray,spark]`. Fails unless all reports are the same to the last digit.
+`scale.py ROWS [FOLDER] [--engines ray,spark,ray-rows,spark-rows]`. Fails unless all reports are the same to the
+last digit. The workers read the files; with `-rows` the engine reads them and hands the rows on.
 
 Needs the wheel with ray[data], pyspark and a Java that it supports. Prints the throughput of each, and the
-largest memory of a worker. The data is made in FOLDER unless it is there.
+largest memory of a worker in the first third of the time and in all. The data is made in FOLDER unless it is
+there.
 """
 
 import argparse
@@ -30,7 +32,7 @@ class Workers(threading.Thread):
     def __init__(self, word, kill_after=None):
         super().__init__(daemon=True)
         self.word, self.kill_after = word, kill_after
-        self.largest, self.seen, self.killed = 0, set(), None
+        self.samples, self.killed = [], None
         self.ended = threading.Event()
 
     def processes(self):
@@ -47,12 +49,19 @@ class Workers(threading.Thread):
         since = None
         while not self.ended.wait(0.1):
             for pid, kilobytes in self.processes():
-                self.seen.add(pid)
-                self.largest = max(self.largest, kilobytes)
+                self.samples.append((time.monotonic(), kilobytes))
                 since = since or time.monotonic()
                 if self.kill_after is not None and self.killed is None and time.monotonic() - since > self.kill_after:
                     os.kill(pid, signal.SIGKILL)
                     self.killed = pid
+
+    def largest(self):
+        """The largest memory in the first third of the time, and in all."""
+        if not self.samples:
+            return 0, 0
+        first, last = self.samples[0][0], self.samples[-1][0]
+        early = max(kilobytes for at, kilobytes in self.samples if at <= first + (last - first) / 3)
+        return early, max(kilobytes for _, kilobytes in self.samples)
 
     def __enter__(self):
         self.start()
@@ -79,7 +88,7 @@ def by_process(folder):
     return made.report()
 
 
-def by_ray(folder, kill):
+def by_ray(folder, kill, rows):
     import ray
 
     import karat.ray
@@ -88,15 +97,16 @@ def by_ray(folder, kill):
     try:
         with Workers("ray::MapWorker", 4 if kill else None) as workers:
             began = time.perf_counter()
-            report = karat.ray.report(ray.data.read_parquet(str(folder)), kind="traces", batch_size=BATCH,
-                                      map_batches={"num_cpus": 0.5})
+            source = ray.data.read_parquet(str(folder)) if rows else folder
+            # Where Ray reads the files, its tasks need a processor too.
+            report = karat.ray.report(source, kind="traces", map_batches={"num_cpus": 0.5 if rows else 1})
             seconds = time.perf_counter() - began
-        return report, seconds, workers
+        return report, seconds, workers.largest(), workers.killed
     finally:
         ray.shutdown()
 
 
-def by_spark(folder, kill):
+def by_spark(folder, kill, rows):
     from pyspark.sql import SparkSession
 
     import karat.spark
@@ -119,10 +129,9 @@ def by_spark(folder, kill):
         # The Java process of an executor is killed with its tasks; the Python workers are measured.
         with Workers("CoarseGrainedExecutorBackend", 8 if kill else None) as workers, Workers("pyspark.daemon") as memory:
             began = time.perf_counter()
-            report = karat.spark.report(spark.read.parquet(str(folder)), kind="traces")
+            report = karat.spark.report(spark.read.parquet(str(folder)) if rows else folder, kind="traces")
             seconds = time.perf_counter() - began
-        workers.largest = memory.largest
-        return report, seconds, workers
+        return report, seconds, memory.largest(), workers.killed
     finally:
         spark.stop()
 
@@ -130,11 +139,13 @@ def by_spark(folder, kill):
 def one_process(folder):
     """In a process of its own, so that its memory can be read."""
     program = (
-        "import sys, time, json, resource; sys.path.insert(0, sys.argv[2]); import scale\n"
+        "import sys, time, json, threading; sys.path.insert(0, sys.argv[2]); import scale\n"
+        "watch = scale.Workers(sys.argv[3]); watch.__enter__()\n"
         "began = time.perf_counter(); report = scale.by_process(sys.argv[1]); took = time.perf_counter() - began\n"
-        "print(json.dumps([report.to_dict(), took, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]))"
+        "watch.__exit__(); print(json.dumps([report.to_dict(), took, watch.largest()]))"
     )
-    ended = subprocess.run([sys.executable, "-c", program, str(folder), str(HERE)], capture_output=True, text=True, check=True)
+    mark = f"one-process-{os.getpid()}"
+    ended = subprocess.run([sys.executable, "-c", program, str(folder), str(HERE), mark], capture_output=True, text=True, check=True)
     document, seconds, kilobytes = json.loads(ended.stdout)
     return karat.Report(document), seconds, kilobytes
 
@@ -143,7 +154,7 @@ def main():
     arguments = argparse.ArgumentParser()
     arguments.add_argument("rows", type=int)
     arguments.add_argument("folder", type=pathlib.Path, nargs="?")
-    arguments.add_argument("--engines", default="process,ray,spark")
+    arguments.add_argument("--engines", default="ray,spark")
     arguments = arguments.parse_args()
     engines = arguments.engines.split(",")
     with tempfile.TemporaryDirectory() as made:
@@ -155,18 +166,19 @@ def main():
         def note(name, report, seconds, kilobytes, more=""):
             reports[name] = comparable(report)
             speed = arguments.rows / seconds
-            print(f"{name:24} {seconds:7.1f} s {speed:11,.0f} traces/s  {kilobytes / 1024:6.0f} MB {more}", flush=True)
+            early, largest = (number / 1024 for number in kilobytes)
+            print(f"{name:28} {seconds:7.1f} s {speed:11,.0f} traces/s  {early:6.0f} to {largest:6.0f} MB {more}", flush=True)
 
         note("one process", *one_process(folder))
-        for name, run in (("ray", by_ray), ("spark", by_spark)):
-            if name not in engines:
-                continue
+        for name in engines:
+            engine, _, rows = name.partition("-")
+            run = {"ray": by_ray, "spark": by_spark}[engine]
             for kill in (False, True):
-                report, seconds, workers = run(folder, kill)
-                more = f"worker {workers.killed} killed" if kill and workers.killed else ""
-                if kill and not workers.killed:
+                report, seconds, kilobytes, killed = run(folder, kill, rows == "rows")
+                if kill and not killed:
                     sys.exit(f"{name}: no worker was there long enough to be killed; give more rows")
-                note(f"{name}, 2 workers" + (", 1 killed" if kill else ""), report, seconds, workers.largest, more)
+                more = f"worker {killed} killed" if kill else ""
+                note(f"{name}, 2 workers" + (", 1 killed" if kill else ""), report, seconds, kilobytes, more)
         parts = [karat.Partial("traces") for _ in range(100)]
         import pyarrow.dataset
 

@@ -19,6 +19,8 @@ use crate::Error;
 pub const MAX_GROUPS: usize = 100_000;
 /// The distinct scores of verdicts that a partial result counts, unless more are asked for.
 pub const MAX_SCORES: usize = 1_000_000;
+/// The most metrics that can be asked for, each at every cut-off.
+const MAX_METRICS: usize = 10_000;
 /// The most groups and scores that can be asked for.
 const MOST: usize = 10_000_000;
 
@@ -169,6 +171,11 @@ impl Plan {
 
 /// The ids that were asked for, each once, with their cut-offs.
 fn expanded(options: &Options) -> Result<Vec<String>, Error> {
+    // The options of a partial result are those of a file.
+    if options.metrics.len().saturating_mul(options.cutoffs.len().max(1)) > MAX_METRICS {
+        let message = format!("`metrics` at all `cutoffs` must be at most {MAX_METRICS} metrics");
+        return Err(Error::Options(message));
+    }
     let mut ids = Vec::new();
     for id in &options.metrics {
         match id.strip_suffix("@k") {

@@ -390,6 +390,10 @@ impl Partial {
                 let part = format!("hash:{}/{of}", from.count()?);
                 parts.insert(part.parse().map_err(|_| from.damaged("a part"))?);
             }
+            // Without one, nothing has checked how many there are.
+            if parts.is_empty() {
+                return Err(from.damaged("a part"));
+            }
             partial.parts = Some((of, parts));
         }
         partial.rows = from.rows()?;

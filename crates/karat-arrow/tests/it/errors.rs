@@ -287,6 +287,28 @@ fn overlapping_missing_and_foreign_parts_are_refused() {
 }
 
 #[test]
+fn four_billion_parts_of_which_none_is_there_are_refused() {
+    let part = "hash:1/3".parse().unwrap();
+    let one = Partial::of_part(Kind::Rankings, &Options::default(), part).unwrap().to_bytes();
+    let (known, crafted) = (b"}\x03\x01\x01", b"}\xff\xff\xff\xff\x0f\x00");
+    let at = one.windows(known.len()).position(|bytes| bytes == known).unwrap();
+    let rest = &one[at + known.len()..one.len() - 32];
+    let mut bytes = [&one[..at], crafted, rest].concat();
+    let digest = Sha256::digest(&bytes);
+    bytes.extend(&digest[..]);
+    let error = Partial::from_bytes(&bytes).unwrap_err().to_string();
+    assert!(error.contains("a part before byte"), "{error}");
+}
+
+#[test]
+fn metrics_at_more_cutoffs_than_anyone_needs_are_refused() {
+    let metrics = vec!["recall@k".to_owned(); 1_000];
+    let options = Options { metrics, cutoffs: (1..=1_000).collect(), ..Options::default() };
+    let error = Partial::new(Kind::Rankings, &options).unwrap_err().to_string();
+    assert!(error.contains("at most 10000 metrics"), "{error}");
+}
+
+#[test]
 fn nothing_is_not_a_report() {
     let empty = Partial::new(Kind::Traces, &Options::default()).unwrap();
     let error = empty.report().unwrap_err();

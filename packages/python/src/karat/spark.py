@@ -2,19 +2,22 @@
 
     import karat.spark
 
+    report = karat.spark.report("s3a://bucket/traces/", kind="traces")
     rows = spark.read.parquet("s3a://bucket/traces/")
+    report = karat.spark.report(rows.where("day = '2026-11-17'"), kind="traces")
     karat.spark.score(rows, kind="traces").write.parquet("s3a://bucket/scores/")
-    report = karat.spark.report(rows, kind="traces")
 
-Every task gives one partial result when it is complete, so that a task of a lost executor is run again and
-nothing is counted twice. The executors need this package.
+An address of Parquet files is faster than a data frame of them: the Python workers read the files, and Spark
+need not turn them into its rows and back. Every task gives one partial result when it is complete, so that a
+task of a lost executor is run again and nothing is counted twice. The executors need this package.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Union
 
+from ._files import Paths, batches, columns, pieces
 from .arrow import Kind, Partial, merge, scored_schema
 from .arrow import score as _score
 
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from ._report import Report
+
+    Rows = Union[DataFrame, Paths]
 
 __all__ = ["partial", "report", "score"]
 
@@ -40,29 +45,51 @@ def score(rows: DataFrame, *, kind: Kind, **options: Any) -> DataFrame:
         for batch in batches:
             yield _score(batch, kind=kind, **options)
 
-    columns = from_arrow_schema(pyarrow.schema(scored_schema(kind, **options)))
-    return rows.mapInArrow(scored, columns)
+    fields = from_arrow_schema(pyarrow.schema(scored_schema(kind, **options)))
+    return _needed(rows, kind, options).mapInArrow(scored, fields)
 
 
-def partial(rows: DataFrame, *, kind: Kind, **options: Any) -> Partial:
-    """The partial result of all rows."""
+def partial(rows: Rows, *, kind: Kind, **options: Any) -> Partial:
+    """The partial result of all rows: those of a data frame, or of Parquet files, or of all files in folders."""
 
-    def parts(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    def parts(found: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         made = Partial(kind, **options)
-        for batch in batches:
+        for batch in found:
             made.add(batch)
         yield _row(made)
 
-    def merged(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    def merged(found: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         made = Partial(kind, **options)
-        for batch in batches:
+        for batch in found:
             for value in batch[COLUMN]:
                 made.merge(Partial.from_bytes(value.as_py()))
         yield _row(made)
 
     schema = f"{COLUMN} binary"
-    found = rows.mapInArrow(parts, schema).repartition(MERGERS).mapInArrow(merged, schema)
+    if hasattr(rows, "mapInArrow"):
+        made = _needed(rows, kind, options).mapInArrow(parts, schema)
+    else:
+        from pyspark.sql import SparkSession
+
+        divided = pieces(rows)
+        group = options.get("group", "group")
+
+        def files(found: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+            numbers = (number.as_py() for batch in found for number in batch["id"])
+            return parts(batch for number in numbers for batch in batches(divided[number], kind, group))
+
+        # A task for each piece.
+        numbers = SparkSession.builder.getOrCreate().range(0, len(divided), 1, len(divided))
+        made = numbers.mapInArrow(files, schema)
+    found = made.repartition(MERGERS).mapInArrow(merged, schema)
     return merge(Partial.from_bytes(bytes(row[COLUMN])) for row in found.collect())
+
+
+def _needed(rows: DataFrame, kind: Kind, options: dict[str, Any]) -> DataFrame:
+    """The data frame without columns that nothing is scored from: they need not be read."""
+    wanted = columns(rows.columns, kind, options.get("group", "group"))
+    # In backticks, for a dot in a name is a path to Spark.
+    return rows.select(*(f"`{name}`" for name in wanted)) if wanted and len(wanted) < len(rows.columns) else rows
 
 
 def _row(made: Partial) -> pyarrow.RecordBatch:
@@ -71,6 +98,6 @@ def _row(made: Partial) -> pyarrow.RecordBatch:
     return pyarrow.record_batch({COLUMN: pyarrow.array([made.to_bytes()], pyarrow.binary())})
 
 
-def report(rows: DataFrame, *, kind: Kind, **options: Any) -> Report:
+def report(rows: Rows, *, kind: Kind, **options: Any) -> Report:
     """The report of all rows: that of one process, to the last digit."""
     return partial(rows, kind=kind, **options).report()
