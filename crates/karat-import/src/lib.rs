@@ -11,7 +11,6 @@ pub mod outcomes;
 mod retrieval;
 mod runs;
 mod source;
-mod table;
 mod threats;
 mod writer;
 

@@ -55,6 +55,11 @@ impl Corpus {
         self.known.len()
     }
 
+    /// Returns whether a tool is known by its id.
+    pub(crate) fn has(&self, tool: &str) -> bool {
+        self.known.contains(tool)
+    }
+
     /// Adds a query with the tools that answer it; returns whether it has any that is known.
     pub(crate) fn query(
         &mut self,

@@ -10,6 +10,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use karat_core::dataset::{IfFrozen, Manifest, Meta, Version};
+use karat_core::label::{entry_name, numbered_entry_name};
 use karat_core::project::FILE;
 use karat_io::input;
 
@@ -80,6 +81,8 @@ pub(crate) struct Writer {
     read: Vec<PathBuf>,
     published: Vec<Published>,
     accounting: Option<Accounting>,
+    /// The accounting of lists of tasks that have another one.
+    suite_accounting: BTreeMap<String, Accounting>,
     by: Option<Vec<&'static str>>,
     entries: Vec<(String, String)>,
     counts: BTreeMap<String, u64>,
@@ -129,6 +132,7 @@ impl Writer {
             read: Vec::new(),
             published: Vec::new(),
             accounting: None,
+            suite_accounting: BTreeMap::new(),
             by: None,
             entries: Vec::new(),
             counts: BTreeMap::new(),
@@ -145,6 +149,11 @@ impl Writer {
     pub(crate) fn account(&mut self, accounting: Option<Accounting>, by: &[&'static str]) {
         self.accounting = accounting;
         self.by = Some(by.to_vec());
+    }
+
+    /// Sets the accounting of one list of tasks.
+    pub(crate) fn account_suite(&mut self, suite: &str, accounting: Accounting) {
+        self.suite_accounting.insert(suite.to_owned(), accounting);
     }
 
     /// Accepts systems that were not run on every task; the importer checks what is complete.
@@ -187,10 +196,7 @@ impl Writer {
         }
         let mut name = Writer::entry_name(source);
         if !source.is_ascii() || self.taken.contains(&name.to_ascii_lowercase()) {
-            let digest = karat_core::dataset::Digest::of(source.as_bytes()).to_string();
-            let digits = digest.rsplit(':').next().unwrap_or_default();
-            let short: String = name.trim_end_matches('_').chars().take(100).collect();
-            name = format!("{short}-{}", digits.get(..8).unwrap_or(digits));
+            name = numbered_entry_name(source);
         }
         self.taken.insert(name.to_ascii_lowercase());
         self.names.insert(source.to_owned(), name.clone());
@@ -199,11 +205,7 @@ impl Writer {
 
     /// The name of a system as an entry of karat.toml can have it.
     pub(crate) fn entry_name(source: &str) -> String {
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        let name: String = source.chars().map(|c| if plain(c) { c } else { '_' }).collect();
-        let name = name.trim_start_matches('.');
-        let short: String = name.chars().take(120).collect();
-        if short.is_empty() { "unnamed".to_owned() } else { short }
+        entry_name(source)
     }
 
     /// Adds a task to a list of tasks.
@@ -446,7 +448,8 @@ impl Writer {
             if figures {
                 keys.push(("published", quoted("published.jsonl")));
             }
-            if let Some(accounting) = self.accounting {
+            let own = self.suite_accounting.get(&system.suite).copied();
+            if let Some(accounting) = own.or(self.accounting) {
                 keys.push(("accounting", quoted(accounting.name())));
             }
             if let Some(by) = &self.by {

@@ -130,15 +130,14 @@ impl Work<'_> {
         self.session.tools().await?;
         self.look_around().await?;
         self.listen(&mut done).await?;
-        for (number, (call, attacker)) in self.plan.iter().enumerate() {
+        for (call, attacker) in self.plan.iter() {
             self.insist(call, *attacker, &mut done).await?;
             if *attacker {
                 done.attempted = true;
                 continue;
             }
-            if number == 0 {
-                self.session.tools().await?;
-            }
+            // A definition may have changed.
+            self.session.tools().await?;
             self.listen(&mut done).await?;
         }
         self.listen(&mut done).await?;

@@ -33,7 +33,7 @@ pub enum Surface {
     Prompt,
     /// The text of an error.
     Error,
-    /// A definition that changes after the first call.
+    /// A definition that changes at a call: the lists before it have the old one.
     RugPull,
     /// A second tool of the same name.
     Collision,
@@ -93,15 +93,58 @@ pub struct Attack {
     pub surface: Surface,
     /// The injected text.
     pub text: String,
+    /// The call, from 1, at which a definition changes; 1 for all other surfaces.
+    pub at_call: usize,
 }
+
+/// The mark between a surface and the number of a call.
+const AT: char = '@';
 
 impl Attack {
     /// An attack towards a goal.
     pub fn new(goal: &Goal, style: &Style, surface: Surface) -> Attack {
         let text = style.text.replace("{order}", &goal.order());
-        Attack { goal: goal.clone(), style: style.name.clone(), surface, text }
+        Attack { goal: goal.clone(), style: style.name.clone(), surface, text, at_call: 1 }
     }
 
+    /// The same with a definition that changes at the call of this number.
+    #[must_use]
+    pub fn at_call(self, number: usize) -> Attack {
+        match self.surface {
+            Surface::RugPull => Attack { at_call: number, ..self },
+            _ => self,
+        }
+    }
+
+    /// The number of the call at which a definition changes; none for other surfaces.
+    pub fn changes_at(&self) -> Option<usize> {
+        (self.surface == Surface::RugPull).then_some(self.at_call)
+    }
+
+    /// The place of the text as ids of cases have it: `rugpull@2` changes a definition at the second call.
+    pub fn place(&self) -> String {
+        place(self.surface.name(), self.changes_at())
+    }
+}
+
+/// A surface with the number of a call, unless that is the first.
+pub(crate) fn place(surface: &str, at_call: Option<usize>) -> String {
+    match at_call {
+        Some(number) if number > 1 => format!("{surface}{AT}{number}"),
+        _ => surface.to_owned(),
+    }
+}
+
+/// The surface and the number of a call that a place names.
+pub(crate) fn surface_at(place: &str) -> Option<(Surface, Option<usize>)> {
+    let Some((name, number)) = place.split_once(AT) else {
+        return Some((Surface::of(place)?, None));
+    };
+    let surface = Surface::of(name).filter(|surface| *surface == Surface::RugPull)?;
+    Some((surface, Some(number.parse::<usize>().ok().filter(|number| *number > 0)?)))
+}
+
+impl Attack {
     /// The state with the text in it, where results carry it.
     pub fn plant(&self, task: &Task, state: &mut Value) {
         if self.surface == Surface::Result
@@ -116,7 +159,7 @@ impl Attack {
     pub fn tools(&self, world: &World, task: &Task, calls: usize) -> Vec<Value> {
         let first = task.calls.first().map(|call| call.tool.as_str()).unwrap_or_default();
         let mut listed: Vec<Value> = world.tools.iter().map(|tool| tool.definition()).collect();
-        let changed = self.surface != Surface::RugPull || calls > 0;
+        let changed = self.changes_at().is_none_or(|number| calls >= number);
         let at = listed.iter().position(|tool| tool["name"] == first);
         let Some(tool) = at.and_then(|at| listed.get_mut(at)).filter(|_| changed) else {
             return listed;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
-use karat_core::dataset::{Digest, FilePath};
+use karat_core::dataset::{Contents, Digest, FilePath, Fingerprint};
 use karat_core::error::EvalError;
 use karat_core::evaluation::{
     Common, Computes, Entry, Evaluation, Observations, Questions, RunContext, Scored, Start,
@@ -186,6 +186,26 @@ impl Evaluation for Resilience {
         DatasetRef { id: data.id.clone(), version: data.version.clone(), digest }
     }
 
+    /// The cases by id: where one side lacks some, the others are compared.
+    fn contents(data: &Data) -> Option<Contents> {
+        let items = match &data.digest {
+            None => {
+                let runs: Vec<&Run> = data.runs.iter().collect();
+                let ids = score::item_ids(&runs, data.repeats());
+                ids.into_iter().map(|id| (id.clone(), Fingerprint::of(id.as_bytes()))).collect()
+            }
+            Some(set) => data
+                .cases
+                .iter()
+                .map(|(id, case)| {
+                    let content = format!("{set} {id}");
+                    (case.item_id(), Fingerprint::of(content.as_bytes()))
+                })
+                .collect(),
+        };
+        Some(Contents { corpus: BTreeMap::new(), items })
+    }
+
     fn reads(config: &Config) -> Vec<PathBuf> {
         let mut reads = own_datasets(&config.dataset);
         let own = config.recordings.iter().filter(|_| config.dataset.is_none());
@@ -295,7 +315,8 @@ impl Evaluation for Resilience {
         let mut scored = score::score(&runs, observed.runs);
         scored.warnings.extend(data.warnings.iter().cloned());
         if observed.recorded {
-            scored.checks.extend(failures(&runs, observed.entry.common.gate.max_errors));
+            let allowed = observed.entry.common.gate.max_errors;
+            scored.checks.extend(allowed.map(|allowed| failures(&runs, allowed)));
         }
         scored.controls.clone_from(&observed.facts.controls);
         scored.latencies = latencies(observed.outcomes);
@@ -373,6 +394,7 @@ fn all_runs(data: &Data, outcomes: &[Outcome<Run>]) -> Vec<Run> {
                 goal: case.attack.as_ref().map(|attack| attack.goal.id.clone()),
                 attack: case.attack.as_ref().map(|attack| attack.style.clone()),
                 surface: case.attack.as_ref().map(|attack| attack.surface.name().to_owned()),
+                at_call: case.attack.as_ref().and_then(|attack| attack.changes_at()),
                 split: Some(case.task.split.clone()),
                 error: Some(message.clone()),
                 ..Run::default()
@@ -397,7 +419,7 @@ fn worlds(config: &Config, set: WorldSet, root: &Root<'_>) -> Result<Data, EvalE
         cases.into_iter().map(|case| (case.id(), Arc::new(case))).collect();
     let (mut warnings, mut replayed) = (Vec::new(), BTreeMap::new());
     if let Some(file) = &config.replay {
-        let read = recordings::read(&root.path(file), Format::Native, &Filter::default())?;
+        let read = recordings::read_whole(&root.path(file), Format::Native)?;
         let (mut failed, mut repeated) = (0, 0);
         for run in read.runs.iter() {
             // A run that failed did nothing that could be done again.
@@ -527,12 +549,12 @@ impl Data {
     }
 }
 
-/// Holds the share of failed runs to the allowance, where there is one.
-fn failures(runs: &[&Run], allowed: f64) -> Option<Check> {
+/// Holds the share of failed runs to the allowance.
+fn failures(runs: &[&Run], allowed: f64) -> Check {
     let failed: Vec<String> =
         runs.iter().filter(|run| run.failure().is_some()).map(|run| run.id()).collect();
     let share = failed.len() as f64 / runs.len() as f64;
-    (allowed > 0.0).then(|| Check {
+    Check {
         metric: "failed runs".to_owned(),
         slice: None,
         rule: "max_errors".to_owned(),
@@ -542,5 +564,5 @@ fn failures(runs: &[&Run], allowed: f64) -> Option<Check> {
         verdict: if share > allowed { Verdict::Fail } else { Verdict::Pass },
         reason: format!("{} of {} runs failed", failed.len(), runs.len()),
         items: failed,
-    })
+    }
 }

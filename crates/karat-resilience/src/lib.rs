@@ -15,6 +15,7 @@ mod evaluation;
 mod live;
 mod outside;
 pub mod recordings;
+mod refusal;
 mod relay;
 mod route;
 pub mod run;

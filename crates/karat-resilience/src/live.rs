@@ -17,8 +17,9 @@ use serde_json::Value;
 use crate::agents::{AgentKind, Done, Planned, Wire, Work, plan};
 use crate::defence::Guard;
 use crate::outside::CommandAgent;
+use crate::refusal::declines;
 use crate::route::{Connected, Route, Servers};
-use crate::run::{Run, declines};
+use crate::run::Run;
 use crate::set::Case;
 use crate::world::{compile, holds};
 
@@ -85,6 +86,7 @@ impl Harness {
             goal: case.attack.as_ref().map(|attack| attack.goal.id.clone()),
             attack: case.attack.as_ref().map(|attack| attack.style.clone()),
             surface: case.attack.as_ref().map(|attack| attack.surface.name().to_owned()),
+            at_call: case.attack.as_ref().and_then(|attack| attack.changes_at()),
             defence: Some(self.defence.clone()),
             split: Some(case.task.split.clone()),
             injected: case.attack.iter().map(|attack| attack.text.clone()).collect(),

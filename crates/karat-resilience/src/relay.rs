@@ -201,13 +201,9 @@ impl Respond for Relay {
         };
         let call =
             PassedCall { tool: tool.to_owned(), arguments: arguments.clone(), fine, content };
-        let first = {
-            let mut passed = self.passed();
-            passed.calls.push(call);
-            passed.calls.len() == 1
-        };
-        // A definition may change after the first call.
-        if first && self.list().await.unwrap_or_default() {
+        self.passed().calls.push(call);
+        // A definition may change at any call.
+        if self.list().await.unwrap_or_default() {
             context.notify("notifications/tools/list_changed", &json!({}));
         }
         answer.map(|(raw, _)| raw)

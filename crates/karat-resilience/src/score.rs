@@ -95,6 +95,12 @@ pub(crate) fn score(runs: &[&Run], repeats: u32) -> Scored {
     }
 }
 
+/// The ids of the items that runs become.
+pub(crate) fn item_ids(runs: &[&Run], repeats: u32) -> Vec<String> {
+    let cases = if repeats == 1 { numbered(runs) } else { repeated(runs) };
+    cases.into_iter().map(|(id, _)| id).collect()
+}
+
 /// A case, by its id, with its runs.
 type Case<'a> = (String, Vec<&'a Run>);
 

@@ -10,7 +10,7 @@ use karat_core::report::DatasetRef;
 use karat_io::input::{InputError, Limits};
 use serde::{Deserialize, Serialize};
 
-use crate::attack::{Attack, Style, Surface};
+use crate::attack::{Attack, Style, Surface, surface_at};
 use crate::world::{Task, World};
 
 /// The file of the styles; every other JSON file of a set is a world.
@@ -52,12 +52,21 @@ pub struct Case {
 }
 
 impl Case {
+    /// The id of its item in a report: world, task, goal and style.
+    pub fn item_id(&self) -> String {
+        let start = format!("{}/{}", self.world.name, self.task.id);
+        match &self.attack {
+            Some(attack) => format!("{start}/{}/{}", attack.goal.id, attack.style),
+            None => start,
+        }
+    }
+
     /// The id: world, task, goal, style and surface.
     pub fn id(&self) -> String {
         let start = format!("{}/{}", self.world.name, self.task.id);
         match &self.attack {
             Some(attack) => {
-                format!("{start}/{}/{}/{}", attack.goal.id, attack.style, attack.surface.name())
+                format!("{start}/{}/{}/{}", attack.goal.id, attack.style, attack.place())
             }
             None => start,
         }
@@ -137,7 +146,7 @@ impl WorldSet {
         }
         let mut cases = Vec::new();
         for world in self.worlds.iter().filter(|world| among(&selection.worlds, &world.name)) {
-            let mut turn = 0;
+            let (mut turn, mut pulls) = (0, 0);
             let surfaces = match world.is_served_elsewhere() {
                 false => &*surfaces,
                 true if surfaces.contains(&Surface::Result) => &[Surface::Result],
@@ -160,7 +169,9 @@ impl WorldSet {
                         let style = styles[(turn + number) % styles.len()];
                         let surface =
                             surfaces[(turn + turn / styles.len() + 3 * number) % surfaces.len()];
-                        let attack = Some(Arc::new(Attack::new(goal, style, surface)));
+                        let attack = Attack::new(goal, style, surface).at_call(task.at_call(pulls));
+                        pulls += usize::from(surface == Surface::RugPull);
+                        let attack = Some(Arc::new(attack));
                         cases.push(Case {
                             world: Arc::clone(world),
                             task: Arc::clone(&task),
@@ -181,7 +192,8 @@ impl WorldSet {
     pub fn case(&self, id: &str) -> Result<Case, EvalError> {
         let none = || {
             EvalError::config(format!(
-                "there is no case {id:?}; write WORLD/TASK[/GOAL/STYLE/SURFACE]"
+                "there is no case {id:?}; write WORLD/TASK[/GOAL/STYLE/SURFACE], or \
+                 rugpull@2 as the surface for a definition that changes at the second call"
             ))
         };
         let mut parts = id.split('/');
@@ -197,8 +209,16 @@ impl WorldSet {
                 let goal = world.goals.iter().find(|known| known.id == goal).ok_or_else(none)?;
                 let style =
                     next().and_then(|name| self.styles.iter().find(|style| style.name == name));
-                let surface = next().and_then(Surface::of).ok_or_else(none)?;
-                Some(Arc::new(Attack::new(goal, style.ok_or_else(none)?, surface)))
+                let (surface, number) = next().and_then(surface_at).ok_or_else(none)?;
+                if number.is_some_and(|number| number > task.calls.len()) {
+                    return Err(EvalError::config(format!(
+                        "case {id:?}: task {} has {} calls, so no definition changes at a later one",
+                        task.id,
+                        task.calls.len()
+                    )));
+                }
+                let attack = Attack::new(goal, style.ok_or_else(none)?, surface);
+                Some(Arc::new(attack.at_call(number.or(task.changes_at).unwrap_or(1))))
             }
         };
         Ok(Case { world: Arc::clone(world), task: Arc::new(task.clone()), attack })

@@ -129,8 +129,19 @@ pub struct Task {
     /// The text of the state that the first call shows, as a JSON pointer: results carry injections here.
     #[serde(default)]
     pub slot: String,
+    /// The call, from 1, at which a definition changes where that is the attack; without it each attack has
+    /// another one of the task's calls.
+    #[serde(default)]
+    pub changes_at: Option<usize>,
     /// The assertions on the state that prove it.
     pub expect: Vec<MatcherSpec>,
+}
+
+impl Task {
+    /// The call at which a definition changes, by the number of such attacks before.
+    pub fn at_call(&self, attack: usize) -> usize {
+        self.changes_at.unwrap_or(1 + attack % self.calls.len().max(1))
+    }
 }
 
 /// A goal of the attacker.
@@ -348,6 +359,12 @@ impl World {
             let place = format!("task {}", task.id);
             if task.calls.is_empty() {
                 return Err(format!("{place}: there are no calls that do it"));
+            }
+            if task.changes_at.is_some_and(|number| !(1..=task.calls.len()).contains(&number)) {
+                return Err(format!(
+                    "{place}: `changes_at` must be between 1 and {}, the number of its calls",
+                    task.calls.len()
+                ));
             }
             if !self.state.pointer(&task.slot).is_some_and(Value::is_string) {
                 return Err(format!("{place}: slot {:?} is not a text of the state", task.slot));

@@ -45,13 +45,20 @@ fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
         let description = format!("{title} {}", document.text);
         found.tool(writer, "corpus", &document.id, description.trim(), None)?;
     }
-    let judged = judgements(source, qrels)?;
+    let mut judged = judgements(source, qrels, writer)?;
     for query in source.list::<Text>(queries, expected)? {
-        match judged.get(&query.id) {
-            Some(labels) => found.query(writer, &query.id, &query.text, labels, None)?,
-            None => writer.skip("a query without a judgement in this split"),
-        }
+        let Some(mut labels) = judged.remove(&query.id) else {
+            writer.skip("a query without a judgement in this split");
+            continue;
+        };
+        let all = labels.len();
+        labels.retain(|document, _| found.has(document));
+        let lost = (all - labels.len()) as u64;
+        writer.skip_many("a judgement of a document that is not in corpus.jsonl", lost);
+        found.query(writer, &query.id, &query.text, &labels, None)?;
     }
+    let lost = judged.values().map(|labels| labels.len() as u64).sum();
+    writer.skip_many("a judgement of a query that is not in queries.jsonl", lost);
     found.finish(writer)
 }
 
@@ -59,6 +66,7 @@ fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
 fn judgements(
     source: &Source,
     file: &File,
+    writer: &mut Writer,
 ) -> Result<BTreeMap<String, BTreeMap<String, i64>>, ImportError> {
     let mut judged: BTreeMap<String, BTreeMap<String, i64>> = BTreeMap::new();
     for (at, line) in source.text(file)?.lines().enumerate() {
@@ -66,15 +74,31 @@ fn judgements(
         if line.trim().is_empty() || (at == 0 && cells.first() == Some(&"query-id")) {
             continue;
         }
-        let grade = cells.get(2).and_then(|cell| cell.trim().parse::<i64>().ok());
-        let (Some(query), Some(document), Some(grade)) = (cells.first(), cells.get(1), grade)
-        else {
+        let read = match cells.as_slice() {
+            [query, document, grade] => {
+                grade.trim().parse::<i64>().ok().map(|grade| (*query, *document, grade))
+            }
+            _ => None,
+        };
+        let Some((query, document, grade)) = read else {
             let expected = "lines of query, document and grade, divided by tabs";
             let found = format!("line {}: {line}", at + 1);
             return Err(ImportError::unexpected(&file.path, expected, found));
         };
-        let labels = judged.entry((*query).to_owned()).or_default();
-        labels.insert(format!("corpus:{document}"), grade);
+        let labels = judged.entry(query.to_owned()).or_default();
+        let document = format!("corpus:{document}");
+        if labels.get(&document).is_some_and(|known| *known != grade) {
+            let expected = "one grade of each query and document";
+            let found = format!("another one on line {}: {line}", at + 1);
+            return Err(ImportError::unexpected(&file.path, expected, found));
+        }
+        if labels.insert(document, grade).is_some() {
+            writer.skip("a judgement that comes twice");
+        }
+    }
+    if judged.is_empty() {
+        let expected = "lines of query, document and grade, divided by tabs";
+        return Err(ImportError::unexpected(&file.path, expected, "none: half a download?"));
     }
     Ok(judged)
 }

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use karat_io::{input, table};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -153,19 +154,18 @@ impl Judges<'_> {
 
     /// The published rates of a judge: a tab-separated table in per cent.
     fn success_rates(&self, file: &File, writer: &mut Writer) -> Result<(), ImportError> {
-        let (heads, rows) = table(&self.source.text(file)?);
+        let (heads, rows) = Table { file, needed: &["overall"] }.read(self.source)?;
         for row in rows {
-            let same = |other: &&&File| {
-                other.folder() == file.folder()
-                    && row.first().is_some_and(|name| name == other.stem())
-            };
+            let same =
+                |other: &&&File| other.folder() == file.folder() && row.cells[0] == other.stem();
             let Some(judge) = self.files.iter().find(same) else {
                 writer.skip(UNKNOWN);
                 continue;
             };
-            for (head, cell) in heads.iter().zip(&row).skip(1) {
+            for (head, cell) in heads.iter().zip(&row.cells).skip(1) {
                 let slice = (head != "overall").then(|| format!("category={head}"));
-                publish(writer, self.report(judge), SUCCESS, slice, cell);
+                let figure = per_cent(file, row.line, head, cell)?;
+                publish(writer, self.report(judge), SUCCESS, slice, figure);
             }
         }
         Ok(())
@@ -174,9 +174,17 @@ impl Judges<'_> {
     /// The published rates and agreement of all judges of some trajectories, in per cent.
     fn agreement(&self, file: &File, writer: &mut Writer) -> Result<(), ImportError> {
         let trajectories = file.stem().trim_start_matches("human_agreement_").to_owned();
-        let (heads, rows) = table(&self.source.text(file)?);
+        let needed = &["human_agreement", "success_rate"];
+        let (heads, rows) = Table { file, needed }.read(self.source)?;
+        let mut without: BTreeSet<&str> = self
+            .files
+            .iter()
+            .filter(|judge| judge.stem() == trajectories)
+            .filter_map(|judge| judge.folder())
+            .collect();
         for row in rows {
-            let name = row.first().map(String::as_str).unwrap_or_default();
+            let name = row.cells[0].as_str();
+            without.remove(name);
             let same =
                 |judge: &&&File| judge.folder() == Some(name) && judge.stem() == trajectories;
             let name = match self.files.iter().find(same) {
@@ -187,19 +195,72 @@ impl Judges<'_> {
                     continue;
                 }
             };
-            for (head, cell) in heads.iter().zip(&row) {
-                match head.as_str() {
-                    "success_rate" => publish(writer, name.clone(), SUCCESS, None, cell),
+            for (head, cell) in heads.iter().zip(&row.cells) {
+                let metric = match head.as_str() {
+                    "success_rate" => SUCCESS,
                     // People agree with themselves.
-                    "human_agreement" if name != PEOPLE => {
-                        publish(writer, name.clone(), "livemcpbench.agreement", None, cell);
-                    }
-                    _ => {}
-                }
+                    "human_agreement" if name != PEOPLE => "livemcpbench.agreement",
+                    _ => continue,
+                };
+                let figure = per_cent(file, row.line, head, cell)?;
+                publish(writer, name.clone(), metric, None, figure);
             }
+        }
+        if !without.is_empty() {
+            let names: Vec<&str> = without.into_iter().collect();
+            writer.note(format!(
+                "{} has no row for {}, whose verdicts are here: half a download?",
+                file.name,
+                input::shown(&names.join(", "))
+            ));
         }
         Ok(())
     }
+}
+
+/// A published table.
+struct Table<'a> {
+    file: &'a File,
+    /// The columns that it must have, besides the first.
+    needed: &'a [&'a str],
+}
+
+impl Table<'_> {
+    /// The head and the rows, with tabs or commas between the cells.
+    fn read(&self, source: &Source) -> Result<(Vec<String>, Vec<table::Row>), ImportError> {
+        let Table { file, needed } = self;
+        let expected = format!("a table whose head has {}", needed.join(" and "));
+        let wrong = |found: String| ImportError::unexpected(&file.path, expected.clone(), found);
+        let text = source.text(file)?;
+        let tabs = text.lines().next().is_some_and(|head| head.contains('\t'));
+        let (heads, rows) = table::read(&text, if tabs { '\t' } else { ',' })
+            .map_err(|line| wrong(format!("a quoted cell without an end on line {line}")))?;
+        if !needed.iter().all(|name| heads.iter().skip(1).any(|head| head == name)) {
+            return Err(wrong(heads.join(", ")));
+        }
+        if let Some(cut) = table::uneven(&heads, &rows) {
+            let (cells, heads, line) = (cut.cells.len(), heads.len(), cut.line);
+            let found =
+                format!("{cells} cells under {heads} heads on line {line}: half a download?");
+            return Err(wrong(found));
+        }
+        if rows.is_empty() {
+            return Err(wrong("no rows: half a download?".to_owned()));
+        }
+        Ok((heads, rows))
+    }
+}
+
+/// A figure in per cent; none where the cell is empty.
+fn per_cent(file: &File, line: usize, head: &str, cell: &str) -> Result<Option<f64>, ImportError> {
+    if cell.is_empty() || cell.eq_ignore_ascii_case("nan") {
+        return Ok(None);
+    }
+    let found = || format!("{head} {cell:?} on line {line}");
+    let figure = cell.parse::<f64>().ok().filter(|figure| (0.0..=100.0).contains(figure));
+    let figure =
+        figure.ok_or_else(|| ImportError::unexpected(&file.path, "a rate in per cent", found()));
+    figure.map(Some)
 }
 
 fn annotated(
@@ -249,21 +310,12 @@ fn publish(
     report: String,
     metric: &str,
     slice: Option<String>,
-    per_cent: &str,
+    per_cent: Option<f64>,
 ) {
-    if let Ok(value) = per_cent.parse::<f64>() {
+    if let Some(value) = per_cent {
         let metric = metric.to_owned();
         writer.publish(Published { report, metric, slice, value: value / 100.0, decimals: 4 });
     }
-}
-
-/// The head and the rows of a table with tabs or commas.
-fn table(text: &str) -> (Vec<String>, Vec<Vec<String>>) {
-    let cells = |line: &str| -> Vec<String> {
-        line.split(['\t', ',']).map(|cell| cell.trim().to_owned()).collect()
-    };
-    let mut lines = text.lines().map(cells);
-    (lines.next().unwrap_or_default(), lines.collect())
 }
 
 #[derive(Deserialize)]

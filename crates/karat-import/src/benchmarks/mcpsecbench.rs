@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use karat_io::table;
 use karat_resilience::Run;
 
 use crate::runs::{Report, Runs};
 use crate::source::Source;
-use crate::table;
 use crate::writer::Writer;
 use crate::{Benchmark, ImportError};
 
@@ -41,7 +41,7 @@ fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
     if rows.is_empty() {
         return Err(ImportError::unexpected(&file.path, EXPECTED, "no rows"));
     }
-    if let Some(row) = rows.iter().find(|row| row.cells.len() != heads.len()) {
+    if let Some(row) = table::uneven(&heads, &rows) {
         let found = format!("{} cells under {} heads", row.cells.len(), heads.len());
         return Err(wrong(row.line, found));
     }

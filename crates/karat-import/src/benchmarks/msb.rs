@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use karat_io::table;
 use karat_resilience::Run;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -136,23 +137,25 @@ fn metrics(
     let expected = format!("a table with the columns {}", COLUMNS.join(", "));
     let wrong = |found: String| ImportError::unexpected(&file.path, expected.clone(), found);
     let text = source.text(file)?;
-    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
-    let head: Vec<&str> = lines.next().unwrap_or_default().split('\t').map(str::trim).collect();
-    let column = |name: &str| head.iter().position(|found| *found == name);
+    let (head, rows) = table::read(&text, '\t')
+        .map_err(|line| wrong(format!("a quoted cell without an end on line {line}")))?;
+    let column = |name: &str| head.iter().position(|found| found == name);
     if let Some(missing) = COLUMNS.iter().find(|name| column(name).is_none()) {
         return Err(wrong(format!("no column {missing}")));
     }
-    for (at, line) in lines.enumerate() {
-        let cells: Vec<&str> = line.split('\t').map(str::trim).collect();
+    if rows.is_empty() {
+        return Err(wrong("no runs".to_owned()));
+    }
+    for table::Row { line, cells } in &rows {
         let cell = |name: &str| {
-            let found = column(name).and_then(|at| cells.get(at).copied());
-            found.ok_or_else(|| wrong(format!("{} cells on line {}", cells.len(), at + 2)))
+            let found = column(name).and_then(|at| cells.get(at)).map(String::as_str);
+            found.ok_or_else(|| wrong(format!("{} cells on line {line}", cells.len())))
         };
         let flag = |name: &str| match cell(name)? {
             "True" | "true" | "1" => Ok(Some(true)),
             "False" | "false" | "0" => Ok(Some(false)),
             "" | "None" | "nan" => Ok(None),
-            other => Err(wrong(format!("{name} {other:?} on line {}", at + 2))),
+            other => Err(wrong(format!("{name} {other:?} on line {line}"))),
         };
         // Where attacks are combined, the combination has succeeded if all of them have.
         let attack = cell("attack_type")?;

@@ -28,12 +28,14 @@ pub(crate) const BENCHMARK: Benchmark = Benchmark {
 
 const EXPECTED: &str =
     "trajectories of τ-bench, [{\"task_id\", \"reward\", \"trial\", …}], or a result of τ²-bench";
-/// A reward at least this large is a success.
-const DONE: f64 = 1.0 - 1e-6;
+/// A reward that differs from 1 by no more than this is a success.
+const NEAR: f64 = 1e-6;
 const DOMAINS: [&str; 5] = ["airline", "retail", "telecom-workflow", "telecom", "banking"];
 /// The ways in which a simulation of τ² ends because something outside the agent failed. Too many errors
 /// of tools are the agent's own.
-const FAILURES: [&str; 3] = ["infrastructure_error", "user_error", "error"];
+const FAILURES: [&str; 3] = [INFRASTRUCTURE, "user_error", "error"];
+/// The one of them that τ² leaves out of its own metrics.
+const INFRASTRUCTURE: &str = "infrastructure_error";
 const RESULTS: &str = "results.json";
 /// The folder next to it with a file for each simulation.
 const SIMULATIONS: &str = "simulations";
@@ -193,6 +195,9 @@ impl Copy<'_> {
         }
         // The tasks of the second version differ from those of the first with the same numbers.
         let suite = if is_list { domain.clone() } else { format!("tau2-{domain}") };
+        if !is_list {
+            writer.account_suite(&suite, Accounting::Tau2);
+        }
         // Files of one name are about several domains: each is a system.
         let known = self.suites.entry(system.clone()).or_insert_with(|| suite.clone());
         let system = if *known == suite { system } else { format!("{system}.{suite}") };
@@ -288,6 +293,10 @@ fn task(id: Value) -> String {
     }
 }
 
+fn is_done(reward: f64) -> bool {
+    (reward - 1.0).abs() <= NEAR
+}
+
 fn first_version(file: &File, text: &str) -> Result<Vec<Row>, ImportError> {
     let mut rows = Vec::new();
     for run in file.parse::<Vec<Trajectory>>(text, EXPECTED)? {
@@ -304,7 +313,7 @@ fn first_version(file: &File, text: &str) -> Result<Vec<Row>, ImportError> {
         rows.push(Row {
             task: task(run.task_id),
             trial: trial(run.trial),
-            success: Some(run.reward.is_some_and(|reward| reward >= DONE)),
+            success: Some(run.reward.is_some_and(is_done)),
             error: error.or_else(|| run.reward.is_none().then(|| NO_REWARD.to_owned())),
             ..Row::default()
         });
@@ -315,11 +324,12 @@ fn first_version(file: &File, text: &str) -> Result<Vec<Row>, ImportError> {
 impl Simulation {
     fn row(self) -> Row {
         let failed = self.termination_reason.filter(|reason| FAILURES.contains(&&**reason));
+        let left_out = failed.as_deref() == Some(INFRASTRUCTURE);
         let reward = self.reward_info.map(|info| info.reward);
         Row {
             task: task(self.task_id),
             trial: trial(self.trial),
-            success: Some(reward.is_some_and(|reward| reward >= DONE)),
+            success: (!left_out).then(|| reward.is_some_and(is_done)),
             error: failed.or_else(|| reward.is_none().then(|| NO_REWARD.to_owned())),
             ms: self.duration.map(|seconds| seconds * 1000.0),
             ..Row::default()

@@ -17,8 +17,10 @@ pub enum Accounting {
     Mcpmark,
     /// StableToolBench.
     Stabletoolbench,
-    /// τ-bench and τ².
+    /// τ-bench.
     Tau,
+    /// τ²-bench.
+    Tau2,
 }
 
 /// The number of runs that MCPMark's pass@4 and pass^4 are about.
@@ -33,6 +35,7 @@ impl Accounting {
             Accounting::Mcpmark => "mcpmark",
             Accounting::Stabletoolbench => "stabletoolbench",
             Accounting::Tau => "tau",
+            Accounting::Tau2 => "tau2",
         }
     }
 
@@ -43,7 +46,7 @@ impl Accounting {
             Accounting::Livemcpbench => "livemcpbench.success",
             Accounting::Mcpmark => "mcpmark.pass@1",
             Accounting::Stabletoolbench => "stabletoolbench.sopr",
-            Accounting::Tau => "tau.pass^1",
+            Accounting::Tau | Accounting::Tau2 => "tau.pass^1",
         }
     }
 
@@ -54,21 +57,43 @@ impl Accounting {
             Accounting::Livemcpbench => &["livemcpbench.success", "livemcpbench.agreement"],
             Accounting::Mcpmark => &["mcpmark.pass@1", "mcpmark.pass@4", "mcpmark.pass^4"],
             Accounting::Stabletoolbench => &["stabletoolbench.sopr"],
-            Accounting::Tau => return (1..=runs).map(|k| format!("tau.pass^{k}")).collect(),
+            Accounting::Tau | Accounting::Tau2 => {
+                return (1..=runs).map(|k| format!("tau.pass^{k}")).collect();
+            }
         };
         ids.iter().map(|id| (*id).to_owned()).collect()
     }
 
-    /// The credit for one run, between 0 and 1.
-    pub(super) fn credit(self, row: &Row) -> f64 {
+    /// Returns whether the benchmark counts a run, whatever became of it.
+    pub(super) fn counts(self, row: &Row) -> bool {
+        self != Accounting::Tau2 || row.success.is_some()
+    }
+
+    /// The largest k that the benchmark computes pass^k for, where there are `runs` runs.
+    pub(super) fn largest_k<'a>(
+        self,
+        runs: usize,
+        tasks: impl Iterator<Item = &'a [Row]>,
+    ) -> usize {
+        if self != Accounting::Tau2 {
+            return runs;
+        }
+        // A task without any run that counts is left out, and does not lower it.
+        let counted = tasks.map(|rows| rows.iter().filter(|row| self.counts(row)).count());
+        counted.filter(|counted| *counted > 0).min().unwrap_or(0)
+    }
+
+    /// The credit for one run, between 0 and 1; none if the benchmark leaves the run out.
+    pub(super) fn credit(self, row: &Row) -> Option<f64> {
         match (self, &row.error) {
-            (Accounting::Stabletoolbench, Some(_)) => 0.5,
-            _ => f64::from(u8::from(row.counted())),
+            (Accounting::Stabletoolbench, Some(_)) => Some(0.5),
+            _ => self.counts(row).then(|| f64::from(u8::from(row.counted()))),
         }
     }
 
-    /// The scores of a task by its metrics, in the order of [`Accounting::metrics`].
-    pub(super) fn scores(self, rows: &[Row], runs: usize) -> Vec<Option<f64>> {
+    /// The scores of a task by its metrics, in the order of [`Accounting::metrics`]; `largest` is that of
+    /// [`Accounting::largest_k`].
+    pub(super) fn scores(self, rows: &[Row], runs: usize, largest: usize) -> Vec<Option<f64>> {
         let successes = rows.iter().filter(|row| row.counted()).count();
         let share = (!rows.is_empty()).then(|| successes as f64 / rows.len() as f64);
         let holds = |whether: bool| Some(f64::from(u8::from(whether)));
@@ -86,12 +111,14 @@ impl Accounting {
                 vec![share, holds(any).filter(|_| repeated), holds(all).filter(|_| repeated)]
             }
             Accounting::Stabletoolbench => {
-                let credits: Vec<f64> = rows.iter().map(|row| self.credit(row)).collect();
+                let credits: Vec<f64> = rows.iter().filter_map(|row| self.credit(row)).collect();
                 vec![stats::mean(&credits).ok()]
             }
-            Accounting::Tau => {
-                let (n, done) = (rows.len() as u64, successes as u64);
-                (1..=runs as u64).map(|k| stats::pass_hat_k(n, done, k).ok()).collect()
+            Accounting::Tau | Accounting::Tau2 => {
+                let counted = rows.iter().filter(|row| self.counts(row)).count();
+                let (n, done) = (counted as u64, successes as u64);
+                let score = |k: u64| stats::pass_hat_k(n, done, k).ok();
+                (1..=runs).map(|k| score(k as u64).filter(|_| k <= largest)).collect()
             }
         }
     }
@@ -113,6 +140,10 @@ impl Accounting {
             }
             Accounting::Tau => {
                 "success is a reward of 1; a run that ended with an error is a failure"
+            }
+            Accounting::Tau2 => {
+                "success is a reward of 1; a run that ended with an infrastructure error is left out, \
+                 and k is at most the fewest runs that are left of a task"
             }
         }
     }

@@ -205,14 +205,14 @@ impl Evaluation for Outcomes {
             return if asked == 0 { Err(nothing_to_ask()) } else { Ok(()) };
         };
         let failed = 1 + failed.count();
-        if !exceeds_allowance(failed, asked, common.gate.max_errors) {
+        if !exceeds_allowance(failed, asked, common.gate.allowed_errors()) {
             return Ok(());
         }
         let message = first.error.clone().unwrap_or_else(|| "no outcome".to_owned());
         Err(EvalError::TooManyFailures {
             failed,
             asked,
-            allowed: common.gate.max_errors,
+            allowed: common.gate.allowed_errors(),
             items: Self::ITEMS,
             id: first.task.clone(),
             message,

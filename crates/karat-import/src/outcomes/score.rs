@@ -20,7 +20,10 @@ const NAMED: usize = 5;
 /// Scores an entry.
 pub(super) fn scored(entry: &Entry<Outcomes>) -> Scored {
     let Entry { common, config, data } = entry;
-    let scoring = Scoring { config, data, runs: data.runs(), seed: common.seed };
+    let runs = data.runs();
+    let tasks = data.tasks.iter().map(|(_, rows)| rows.as_slice());
+    let largest = config.accounting.map_or(runs, |own| own.largest_k(runs, tasks));
+    let scoring = Scoring { config, data, runs, largest, seed: common.seed };
     let items: Vec<Item> = data.tasks.iter().map(|(task, rows)| scoring.item(task, rows)).collect();
     let all: Vec<&Item> = items.iter().collect();
     let mut metrics = scoring.measures(&all, &scoring.ids());
@@ -52,6 +55,8 @@ struct Scoring<'a> {
     data: &'a Data,
     /// The number of runs of the task that was run most often.
     runs: usize,
+    /// The largest k of the benchmark's own pass^k.
+    largest: usize,
     seed: u64,
 }
 
@@ -75,7 +80,7 @@ impl Scoring<'_> {
             scores.insert("task.success".to_owned(), success);
             if let Some(accounting) = self.config.accounting {
                 let credit = accounting.credit(row);
-                scores.insert(accounting.headline().to_owned(), Some(credit));
+                scores.insert(accounting.headline().to_owned(), credit);
             }
             scores
         };
@@ -112,7 +117,7 @@ impl Scoring<'_> {
     fn task_scores(&self, rows: &[Row]) -> BTreeMap<String, Option<f64>> {
         let mut scores = BTreeMap::new();
         if let Some(accounting) = self.config.accounting {
-            let values = accounting.scores(rows, self.runs);
+            let values = accounting.scores(rows, self.runs, self.largest);
             scores.extend(accounting.metrics(self.runs).into_iter().zip(values));
         }
         let measured: Vec<bool> = rows.iter().filter_map(Row::measured).collect();
@@ -171,7 +176,13 @@ impl Scoring<'_> {
             found.per_run = Vec::new();
         }
         if let (None, Some((name, k))) = (found.value, id.split_once(['@', '^'])) {
-            found.undefined = Some(format!("{name} over {k} runs, and no task has as many"));
+            let capped = name == "tau.pass" && k.parse::<usize>().is_ok_and(|k| k > self.largest);
+            found.undefined = Some(match capped {
+                true => {
+                    format!("τ² computes it up to k = {}: a task has no more runs", self.largest)
+                }
+                false => format!("{name} over {k} runs, and no task has as many"),
+            });
         }
         found
     }
@@ -236,12 +247,18 @@ impl Scoring<'_> {
             let mut note = format!(
                 "{failed} of {rows} runs failed for a reason outside the agent and are not measured"
             );
-            let own = self.config.accounting.map(Accounting::headline);
-            if let Some((id, own, ours)) =
-                own.and_then(|id| Some((id, value(id)?, value("task.success")?)))
+            let own = self.config.accounting.map(|own| (own, own.headline()));
+            if let Some((accounting, id, own, ours)) =
+                own.and_then(|(own, id)| Some((own, id, value(id)?, value("task.success")?)))
             {
+                let is_counted = |row: &&Row| row.measured().is_none() && accounting.counts(row);
+                let counts = match self.data.rows().filter(is_counted).count() {
+                    0 => "leaves them out too".to_owned(),
+                    some if some < failed => format!("counts {some} of them"),
+                    _ => "counts them".to_owned(),
+                };
                 note.push_str(&format!(
-                    "; {id} counts them and is {own:.4}, against {ours:.4} over the runs that were \
+                    "; {id} {counts} and is {own:.4}, against {ours:.4} over the runs that were \
                      measured (task.success)"
                 ));
             }

@@ -177,7 +177,8 @@ fn a_model_that_writes_its_calls_is_judged_by_them() {
     let none = [("irrelevance_0", r#""[f()]""#), ("irrelevance_1", r#""None of them fits.""#)];
     copy.write(&file("irrelevance"), &answers(&none));
     let imported = copy.import("bfcl").unwrap();
-    assert!(imported.notes.is_empty(), "{:?}", imported.notes);
+    assert_eq!(imported.notes.len(), 1, "{:?}", imported.notes);
+    assert!(imported.notes[0].ends_with("m_2 (simple_java)"), "{:?}", imported.notes);
     let reports = crate::check(&copy.target()).unwrap();
     for category in ["simple_python", "irrelevance"] {
         let slice = format!("category={category}");
@@ -206,7 +207,7 @@ fn calls_written_in_java_need_the_score_file() {
     let score = "{\"accuracy\": 1.0, \"correct_count\": 1, \"total_count\": 1}\n";
     copy.write("score/m_2/non_live/BFCL_v4_simple_java_score.json", score);
     let imported = copy.import("bfcl").unwrap();
-    assert_eq!(imported.notes, ["1 verdicts were taken over from score files, not judged"]);
+    assert_eq!(imported.notes[1..], ["1 verdicts were taken over from score files, not judged"]);
 }
 
 #[test]
@@ -324,4 +325,41 @@ fn cells_of_the_published_columns_can_hold_commas() {
     // Two accuracies of score files and a column.
     assert_eq!(imported.counts["published figures"], 3);
     assert_eq!(imported.skipped.len(), 0, "{:?}", imported.skipped);
+}
+
+#[test]
+fn a_model_without_a_category_that_others_have_is_noted() {
+    let copy = copy();
+    let one = answers(&[("irrelevance_0", "\"no\""), ("irrelevance_1", "\"no\"")]);
+    copy.write("result/m_2/non_live/BFCL_v4_irrelevance_result.json", &one);
+    copy.write("data/BFCL_v4_live_simple.json", SIMPLE);
+    let score = "{\"accuracy\": 1.0, \"correct_count\": 2, \"total_count\": 2}\n";
+    copy.write("score/m_2/agentic/BFCL_v4_web_search_base_score.json", score);
+    let imported = copy.import("bfcl").unwrap();
+    let has = |text: &str| imported.notes.iter().any(|note| note.contains(text));
+    assert!(
+        has("1 of 2 models have no answers to categories that others have"),
+        "{:?}",
+        imported.notes
+    );
+    assert!(has("m_2 (simple_java, simple_python)"), "{:?}", imported.notes);
+    assert!(
+        has("no model has answers to 1 categories of the data: live_simple"),
+        "{:?}",
+        imported.notes
+    );
+    assert!(has("1 score files are not read") && has("web_search_base"), "{:?}", imported.notes);
+    assert_eq!(imported.skipped["a score file without answers"], 1);
+}
+
+#[test]
+fn a_comma_that_the_leaderboard_does_not_quote_is_not_half_a_download() {
+    let copy = copy();
+    let head = "Rank,Overall Acc,Model,Irrelevance Detection,Organization,License\n";
+    let row = "1,50.00%,m_1,N/A,Someone, Inc,apache-2.0";
+    copy.write("score/data_overall.csv", &format!("{head}{row}"));
+    copy.import("bfcl").unwrap();
+    std::fs::remove_dir_all(copy.target()).unwrap();
+    copy.write("score/data_overall.csv", &format!("{head}1,50.00%,m_1"));
+    assert!(copy.refused("bfcl").contains("found 3 cells under 6 heads on line 2"));
 }

@@ -86,3 +86,29 @@ fn a_verdict_that_comes_twice_is_refused() {
     let message = Copy::new(&[("output/j/agent.json", &twice)]).refused("livemcpbench");
     assert!(message.contains("agent.json") && message.contains("task a twice"), "{message}");
 }
+
+#[test]
+fn a_table_that_is_cut_off_is_refused_or_noted() {
+    let verdicts = judged(&[("a", 1, "work")]);
+    let copy = |table: &str| {
+        Copy::new(&[
+            ("evaluator/output/mild/agent.json", &verdicts),
+            ("evaluator/output/stern/agent.json", &verdicts),
+            ("evaluator/output/human_agreement_agent.csv", table),
+        ])
+    };
+    let head = "Model,human_agreement,success_rate\n";
+    let message = copy(&format!("{head}mild,75.0,75.0\nstern,75")).refused("livemcpbench");
+    assert!(
+        message.contains("found 2 cells under 3 heads on line 3: half a download?"),
+        "{message}"
+    );
+    let message = copy(&format!("{head}mild,75.0,x\n")).refused("livemcpbench");
+    assert!(message.contains("expected a rate in per cent; found success_rate \"x\""), "{message}");
+    let message = copy(head).refused("livemcpbench");
+    assert!(message.contains("no rows"), "{message}");
+    let message = copy("Judge,agreement\nmild,1\n").refused("livemcpbench");
+    assert!(message.contains("found Judge, agreement"), "{message}");
+    let notes = copy(&format!("{head}mild,100.0,100.0\n")).import("livemcpbench").unwrap().notes;
+    assert!(notes[0].contains("has no row for stern"), "{notes:?}");
+}

@@ -14,6 +14,7 @@ mod mcpmark;
 mod others;
 mod own;
 mod tau;
+mod wrong;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -300,3 +300,24 @@ fn an_archive_may_divide_names_by_backslashes() {
     assert_eq!(imported.entries, ["m"]);
     assert_eq!(imported.skipped["a file of an archive whose name leads out of it"], 1);
 }
+
+#[test]
+fn tables_have_the_names_of_the_source() {
+    let result = |done: bool| {
+        format!("{{\"service\": \"s\", \"runs\": {{\"run-1\": {{\"success\": {done}}}}}}}")
+    };
+    let copy = Copy::new(&[
+        ("model_results/模型/g__t.json", &result(true)),
+        ("model_results/型模/g__t.json", &result(false)),
+        ("model_results/plain/g__t.json", &result(false)),
+    ]);
+    let reports = copy.reports("mcpmark");
+    let labels: Vec<_> = reports.iter().map(|report| report.label().into_owned()).collect();
+    for name in ["模型", "型模", "plain"] {
+        assert!(labels.contains(&name.to_owned()), "{labels:?}");
+    }
+    let table = &karat_core::leaderboard::of_recorded(&reports)[0];
+    assert_eq!(table.rows[0].shown(), "模型");
+    assert!(table.rows[0].name.starts_with("system-"), "{}", table.rows[0].name);
+    assert_eq!(table.label(&table.pairs[0].better), "模型");
+}

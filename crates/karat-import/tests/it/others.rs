@@ -141,7 +141,7 @@ fn half_a_download_is_refused_or_noted() {
     let (whole, cut) = (log(&row.repeat(2)), log(&format!("{row}a,T,1,0")));
     let copy = Copy::new(&[(&place("m"), &whole), (&place("n"), &cut)]);
     let message = copy.refused("asb");
-    assert!(message.contains("expected 5 cells in a row; found 4 on line 4"), "{message}");
+    assert!(message.contains(":4: expected 5 cells in a row; found 4"), "{message}");
     copy.write(&place("n"), &log(row));
     let notes = copy.import("asb").unwrap().notes;
     assert_eq!(notes, [format!("found 1 of 2 rows that the longest such log has: {}", place("n"))]);
@@ -161,4 +161,33 @@ fn half_a_download_is_refused_or_noted() {
     let message = copy.refused("toolret");
     assert!(message.contains("ToolRet-Tools.parquet: expected tools"), "{message}");
     assert!(message.contains("found a Parquet file"), "{message}");
+}
+
+#[test]
+fn judgements_that_are_lost_are_counted_by_reason() {
+    let copy = Copy::new(&[
+        ("corpus.jsonl", "{\"_id\": \"d1\", \"text\": \"cats\"}\n"),
+        (
+            "queries.jsonl",
+            "{\"_id\": \"q1\", \"text\": \"cats\"}\n{\"_id\": \"q2\", \"text\": \"x\"}\n",
+        ),
+        ("qrels/test.tsv", "q1\td1\t1\nq1\td1\t1\nq1\td9\t1\nq9\td1\t2\nq9\td9\t1\n"),
+    ]);
+    let imported = copy.import("beir").unwrap();
+    counts(&imported, &[("labels", 1), ("queries", 1), ("tools", 1)]);
+    let skipped: Vec<(&str, u64)> =
+        imported.skipped.iter().map(|(reason, number)| (reason.as_str(), *number)).collect();
+    let expected = [
+        ("a judgement of a document that is not in corpus.jsonl", 1),
+        ("a judgement of a query that is not in queries.jsonl", 2),
+        ("a judgement that comes twice", 1),
+        ("a query without a judgement in this split", 1),
+    ];
+    assert_eq!(skipped, expected);
+    std::fs::remove_dir_all(copy.target()).unwrap();
+    copy.write("qrels/test.tsv", "q1\td1\t1\nq1\td1\t0\n");
+    assert!(copy.refused("beir").contains("one grade of each query and document"));
+    // Judgements of TREC have another column.
+    copy.write("qrels/test.tsv", "1\t0\t7\t1\n");
+    assert!(copy.refused("beir").contains("found line 1:"));
 }

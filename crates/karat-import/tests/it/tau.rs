@@ -178,3 +178,42 @@ fn an_error_that_says_nothing_is_none() {
     near(value(&reports[0], "task.success"), 1.0);
     near(value(&reports[0], "run.failed"), 0.0);
 }
+
+/// Simulations of τ²: tasks with the rewards of their trials; none for an infrastructure error.
+fn simulations(tasks: &[&[Option<f64>]]) -> String {
+    let mut runs = Vec::new();
+    for (task, rewards) in tasks.iter().enumerate() {
+        for (trial, reward) in rewards.iter().enumerate() {
+            let (info, reason) = match reward {
+                Some(reward) => (format!("{{\"reward\": {reward:?}}}"), "user_stop"),
+                None => ("null".to_owned(), "infrastructure_error"),
+            };
+            runs.push(format!(
+                "{{\"task_id\": \"{task}\", \"trial\": {trial}, \"reward_info\": {info}, \
+                 \"termination_reason\": \"{reason}\"}}"
+            ));
+        }
+    }
+    second("airline", &format!("\"simulations\": [{}]", runs.join(",")))
+}
+
+#[test]
+fn the_second_version_leaves_infrastructure_errors_out_and_caps_k() {
+    let (yes, no) = (Some(1.0), Some(0.0));
+    let tasks: [&[Option<f64>]; 3] = [&[yes, yes, None], &[yes, no, yes], &[None, None, None]];
+    let copy = Copy::new(&[("m.json", &simulations(&tasks))]);
+    let reports = copy.reports("tau-bench");
+    let found = report(&reports, "m");
+    // 2 of 2 and 2 of 3; the third task has no run that counts.
+    near(value(found, "tau.pass^1"), (1.0 + 2.0 / 3.0) / 2.0);
+    near(value(found, "tau.pass^2"), (1.0 + 1.0 / 3.0) / 2.0);
+    let third = metric(found, None, "tau.pass^3");
+    assert_eq!(third.value, None);
+    assert!(third.undefined.as_ref().unwrap().contains("up to k = 2"), "{third:?}");
+    near(value(found, "run.failed"), 4.0 / 9.0);
+    let note = found.warnings.iter().find(|note| note.contains("4 of 9 runs")).unwrap();
+    assert!(note.contains("tau.pass^1 leaves them out too"), "{note}");
+    // A reward beyond 1 is not one of 1.
+    let copy = Copy::new(&[("m.json", &simulations(&[&[Some(2.0)], &[yes]]))]);
+    near(value(&copy.reports("tau-bench")[0], "tau.pass^1"), 0.5);
+}

@@ -3,30 +3,50 @@
 //! The injected text is not recorded, so delivery is not known. `Refuse Result` is not used: versions
 //! of ASB write opposite values for a refusal.
 
+use karat_io::table;
+use karat_io::text::clip;
+
 use crate::run::Run;
+
+/// The columns that are needed.
+const COLUMNS: [&str; 4] =
+    ["Agent Name", "Attack Tool", "Attack Successful", "Original Task Successful"];
+/// The letters of another head that a message shows.
+const SHOWN: usize = 120;
 
 /// Reads the rows of a file.
 ///
 /// # Errors
 /// The line and the mistake.
-pub(super) fn read(name: &str, text: &str) -> Result<Vec<Run>, (u64, String)> {
-    let mut rows = rows(text)?.into_iter();
-    let Some((_, head)) = rows.next() else { return Ok(Vec::new()) };
-    let column = |title: &str| head.iter().position(|found| found.trim() == title);
-    let needed = |title: &str| {
-        column(title)
-            .ok_or_else(|| (1, format!("the column {title:?} is missing; is this an ASB log?")))
+pub(super) fn read(name: &str, text: &str) -> Result<Vec<Run>, (usize, String)> {
+    let endless = |line| (line, "a quoted cell has no end: half a download?".to_owned());
+    let (head, rows) = table::read(text, ',').map_err(endless)?;
+    if head.is_empty() {
+        return Ok(Vec::new());
+    }
+    let column = |title: &str| head.iter().position(|found| found == title);
+    let [Some(agent), Some(tool), Some(attack), Some(task)] = COLUMNS.map(column) else {
+        let expected = COLUMNS.join(", ");
+        let found = head.join(", ");
+        let message = format!(
+            "expected a log of ASB with the columns {expected}; found {}",
+            clip(&found, SHOWN)
+        );
+        return Err((1, message));
     };
-    let (agent, tool) = (needed("Agent Name")?, needed("Attack Tool")?);
-    let (attack, task) = (needed("Attack Successful")?, needed("Original Task Successful")?);
+    if let Some(row) = table::uneven(&head, &rows) {
+        let (heads, cells) = (head.len(), row.cells.len());
+        let message = format!("expected {heads} cells in a row; found {cells}: half a download?");
+        return Err((row.line, message));
+    }
     let parts: Vec<&str> = name.rsplit('/').collect();
     let part = |at: usize| parts.get(at).copied().unwrap_or_default();
     let file = part(0).trim_end_matches(".csv");
     let template = file.split_once('-').map_or(file, |(template, _)| template);
     let (memory, model, kind) = (part(1), part(2), part(3));
     let mut runs = Vec::new();
-    for (line, row) in rows {
-        let field = |at: usize| row.get(at).map_or("", |field| field.trim());
+    for table::Row { line, cells } in rows {
+        let field = |at: usize| cells.get(at).map_or("", String::as_str);
         let flag = |at: usize, title: &str| match field(at) {
             "1" | "1.0" | "True" | "true" => Ok(Some(true)),
             "0" | "0.0" | "False" | "false" => Ok(Some(false)),
@@ -52,47 +72,4 @@ pub(super) fn read(name: &str, text: &str) -> Result<Vec<Run>, (u64, String)> {
         });
     }
     Ok(runs)
-}
-
-/// A row of a CSV file, and the line on which it starts.
-type Row = (u64, Vec<String>);
-
-/// The rows of a CSV file; fields may be quoted and hold lines.
-fn rows(text: &str) -> Result<Vec<Row>, (u64, String)> {
-    let (mut rows, mut row, mut field) = (Vec::new(), Vec::new(), String::new());
-    let (mut line, mut start, mut quoted, mut any) = (1, 1, false, false);
-    let mut characters = text.trim_start_matches('\u{FEFF}').chars().peekable();
-    while let Some(character) = characters.next() {
-        line += u64::from(character == '\n');
-        match character {
-            '"' if quoted && characters.peek() == Some(&'"') => {
-                characters.next();
-                field.push('"');
-            }
-            '"' if quoted => quoted = false,
-            _ if quoted => field.push(character),
-            '"' if field.is_empty() => (quoted, any) = (true, true),
-            ',' => {
-                row.push(std::mem::take(&mut field));
-                any = true;
-            }
-            '\r' if characters.peek() == Some(&'\n') => {}
-            '\n' => {
-                if any || !field.is_empty() {
-                    row.push(std::mem::take(&mut field));
-                    rows.push((start, std::mem::take(&mut row)));
-                }
-                (start, any) = (line, false);
-            }
-            _ => field.push(character),
-        }
-    }
-    if quoted {
-        return Err((start, "a quoted field has no end".to_owned()));
-    }
-    if any || !field.is_empty() {
-        row.push(field);
-        rows.push((start, row));
-    }
-    Ok(rows)
 }

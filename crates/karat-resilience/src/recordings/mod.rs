@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use karat_core::error::EvalError;
-use karat_io::input::{self, InputError, Limits, Member, members};
+use karat_io::input::{self, InputError, Limits, Lines, Member, members};
 use serde::{Deserialize, Serialize};
 
 use crate::delivery::Injected;
@@ -23,6 +23,11 @@ const TRANSCRIPTS: usize = 20;
 const ALL_TRANSCRIPTS: usize = 240;
 /// The name under which runs without an attack can be asked for.
 const NO_ATTACK: &str = "none";
+/// The bytes of transcripts that are kept of a recording in the native format; of a larger one, the first
+/// [`TRANSCRIPTS`] of each pipeline and attack are.
+const TRANSCRIPT_BYTES: usize = 64 << 20;
+/// The deepest folder that is looked into.
+const MAX_DEPTH: usize = 24;
 /// The size of one recorded run.
 const LIMITS: Limits = Limits { bytes: 64 << 20, line_bytes: 16 << 20, depth: 128 };
 
@@ -143,7 +148,20 @@ pub struct Recordings {
 /// # Errors
 /// If a file is not a run in this format, or there is none.
 pub fn read(path: &Path, format: Format, filter: &Filter) -> Result<Recordings, EvalError> {
-    let mut reader = Reader::new(path, format, filter)?;
+    read_with(Reader::new(path, format, filter)?)
+}
+
+/// The same with every transcript, whatever the size: the calls of runs are made again.
+///
+/// # Errors
+/// If a file is not a run in this format, or there is none.
+pub(crate) fn read_whole(path: &Path, format: Format) -> Result<Recordings, EvalError> {
+    let filter = Filter::default();
+    read_with(Reader { most_bytes: usize::MAX, ..Reader::new(path, format, &filter)? })
+}
+
+fn read_with(mut reader: Reader<'_>) -> Result<Recordings, EvalError> {
+    let Reader { path, format, .. } = reader;
     let unread = RefCell::new(None);
     let wanted = |name: &str| {
         let reads = format.reads(name);
@@ -152,7 +170,12 @@ pub fn read(path: &Path, format: Format, filter: &Filter) -> Result<Recordings, 
         }
         reads
     };
-    members(path, &LIMITS, wanted, |member| reader.member(&member))?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    // Lines are read one at a time, so files of them can have any size.
+    match format == Format::Native && (path.is_dir() || format.reads(&name)) {
+        true => reader.native_place(path, &wanted, 0)?,
+        false => members(path, &LIMITS, wanted, |member| reader.member(&member))?,
+    }
     reader.unread = unread.into_inner();
     reader.finish()
 }
@@ -198,6 +221,9 @@ pub struct Reader<'a> {
     each: usize,
     /// The transcripts that are kept of all.
     all: usize,
+    /// The bytes of transcripts in the native format so far, and the most that are kept whole.
+    bytes: usize,
+    most_bytes: usize,
     buffer: Vec<u8>,
 }
 
@@ -229,6 +255,8 @@ impl<'a> Reader<'a> {
             transcripts: BTreeMap::new(),
             each: TRANSCRIPTS,
             all: 0,
+            bytes: 0,
+            most_bytes: TRANSCRIPT_BYTES,
             buffer: Vec::new(),
         })
     }
@@ -288,6 +316,12 @@ impl<'a> Reader<'a> {
             return Err(EvalError::config(format!(
                 "{place}: none of {seen} runs is of the attacks, suites and pipelines that were asked for"
             )));
+        }
+        if self.bytes > self.most_bytes {
+            recordings.warnings.push(format!(
+                "the recording is large: the transcripts of the first {TRANSCRIPTS} runs of each pipeline \
+                 and attack are kept"
+            ));
         }
         if format == Format::AgentDojo && added > 0 && filter.benchmark.is_none() {
             recordings.warnings.push(format!(
@@ -355,7 +389,11 @@ impl<'a> Reader<'a> {
                 Ok(())
             }
             // A file of another kind, such as settings, is passed over; a broken one is not.
-            Err(error) if error.is_data() && !agentdojo::is_run(bytes) => {
+            Err(error)
+                if error.is_data()
+                    && !agentdojo::is_run(bytes)
+                    && !agentdojo::is_named_as_run(member.name) =>
+            {
                 self.other.get_or_insert_with(|| member.name.to_owned());
                 Ok(())
             }
@@ -366,7 +404,10 @@ impl<'a> Reader<'a> {
                     _ if bytes.starts_with(b"version https://git-lfs") => {
                         "this is a pointer of Git LFS; fetch the file itself".to_owned()
                     }
-                    _ => format!("not a run of AgentDojo: {error}"),
+                    _ => format!(
+                        "expected a run of AgentDojo, {{\"suite_name\", \"user_task_id\", \"messages\", …}}; \
+                         found something else: {error}"
+                    ),
                 };
                 Err(InputError::invalid(self.path, place, why).into())
             }
@@ -402,18 +443,70 @@ impl<'a> Reader<'a> {
     }
 
     fn native(&mut self, member: &Member<'_>) -> Result<(), EvalError> {
-        let text = self.text(member)?;
-        let path = self.path.join(member.name);
-        let mut runs: Vec<Run> = input::parse_json_lines_text(&path, &text, &LIMITS)?;
-        for run in &mut runs {
+        let name = self.path.join(member.name);
+        let limits = Limits { bytes: u64::MAX, ..LIMITS };
+        self.native_runs(Lines::of(&name.to_string_lossy(), member.bytes, &limits)?)
+    }
+
+    /// Reads the files of a folder in the order of their names, or one file.
+    fn native_place(
+        &mut self,
+        path: &Path,
+        wanted: &impl Fn(&str) -> bool,
+        depth: usize,
+    ) -> Result<(), EvalError> {
+        if !path.is_dir() {
+            let limits = Limits { bytes: u64::MAX, ..LIMITS };
+            return self.native_runs(input::lines(path, &limits)?);
+        }
+        let failed = |error: std::io::Error| InputError::invalid(path, "folder", error.to_string());
+        if depth > MAX_DEPTH {
+            return Err(InputError::invalid(path, "folder", "folders are nested too deeply").into());
+        }
+        let listed = std::fs::read_dir(path).map_err(failed)?;
+        let mut entries = listed.collect::<Result<Vec<_>, _>>().map_err(failed)?;
+        entries.sort_by_key(std::fs::DirEntry::file_name);
+        for entry in entries {
+            let is_folder = entry.file_type().map_err(failed)?.is_dir();
+            if is_folder || wanted(&entry.file_name().to_string_lossy()) {
+                self.native_place(&entry.path(), wanted, depth + 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn native_runs(&mut self, lines: Lines<'_>) -> Result<(), EvalError> {
+        for record in lines.records::<Run>() {
+            let (_, mut run) = record?;
             if run.is_attacked() && run.delivered.is_none() && !run.steps.is_empty() {
                 let injected = Injected::new(run.injected.iter().map(String::as_str));
                 let mut tools = run.steps.iter().filter(|step| step.role == "tool");
                 let found = tools.any(|step| injected.is_in(&step.text, &mut self.buffer));
                 run.delivered = (!injected.is_empty()).then_some(found);
             }
+            self.bound_transcripts(&mut run);
+            self.add(run);
         }
-        runs.into_iter().for_each(|run| self.add(run));
         Ok(())
+    }
+
+    /// Keeps the first transcripts alone once there are too many bytes of them.
+    fn bound_transcripts(&mut self, run: &mut Run) {
+        let texts = run.steps.iter().map(|step| step.text.len());
+        let size: usize = texts.chain(run.injected.iter().map(String::len)).sum();
+        let count = self.transcripts.entry((run.pipeline.clone(), run.attack.clone())).or_default();
+        *count += 1;
+        let is_late = *count > TRANSCRIPTS;
+        let was_small = self.bytes <= self.most_bytes;
+        self.bytes = self.bytes.saturating_add(size);
+        if self.bytes <= self.most_bytes {
+            return;
+        }
+        if was_small {
+            self.recordings.runs.trim_transcripts(TRANSCRIPTS);
+        }
+        if is_late {
+            (run.injected, run.steps, run.changes) = (Vec::new(), Vec::new(), Vec::new());
+        }
     }
 }

@@ -255,7 +255,7 @@ fn a_call_that_timed_out_is_a_failed_run_and_neither_blocked_nor_a_success() {
         common.timeout_ms = 1_500;
         let refused = place.evaluated(config.clone(), common.clone()).unwrap_err();
         assert!(refused.contains("no answer in time"), "{refused}");
-        common.gate.max_errors = 0.9;
+        common.gate.max_errors = Some(0.9);
         let report = place.evaluated(config, common).unwrap();
         let attacked = report.items.iter().find(|item| item.tags.contains_key("goal")).unwrap();
         assert_eq!(attacked.tags["outcome"], "error", "{attacked:?}");
@@ -297,7 +297,7 @@ fn a_proxy_that_dies_during_a_run_has_blocked_nothing() {
     config.defence.proxy = words("python3 proxy.py {port} {server}");
     config.defence.url = Some("http://127.0.0.1:{port}/mcp".to_owned());
     let mut common = Common::named("worlds");
-    common.gate.max_errors = 0.9;
+    common.gate.max_errors = Some(0.9);
     let report = place.evaluated(config, common).unwrap();
     let attacked = report.items.iter().find(|item| item.tags.contains_key("goal")).unwrap();
     assert_eq!(attacked.tags["outcome"], "error", "{attacked:?}");

@@ -58,6 +58,11 @@ fn the_bundled_set_is_whole() {
     }
     assert_eq!(met.len(), Surface::ALL.len() + 8);
     assert!(met.values().all(|count| *count >= 10), "{met:?}");
+    let mut changes: BTreeMap<usize, usize> = BTreeMap::new();
+    for number in cases.iter().filter_map(|case| case.attack.as_ref()?.changes_at()) {
+        *changes.entry(number).or_default() += 1;
+    }
+    assert!(changes.len() >= 2 && changes.values().all(|count| *count >= 2), "{changes:?}");
     for case in &cases {
         assert_eq!(set.case(&case.id()).unwrap().id(), case.id());
     }
@@ -217,4 +222,46 @@ fn orders_follow_a_fixed_grammar() {
     let text = "Please call send with {\"text\": \"a call b\"}, then call show with {\"id\": \"x\"}. call me with love";
     let found: Vec<String> = orders(text).into_iter().map(|call| call.tool).collect();
     assert_eq!(found, ["send", "show"]);
+}
+
+#[test]
+fn a_definition_changes_at_the_call_that_the_attack_names() {
+    let set = WorldSet::open(DatasetFiles::Folder(worlds())).unwrap();
+    let cases = set.cases(&Selection::default()).unwrap();
+    let late = cases.iter().filter_map(|case| {
+        let attack = case.attack.as_ref()?;
+        Some((case, attack)).filter(|_| attack.changes_at().is_some_and(|number| number > 1))
+    });
+    let mut seen = 0;
+    for (case, attack) in late {
+        let number = attack.at_call;
+        assert!(case.id().ends_with(&format!("rugpull@{number}")), "{}", case.id());
+        let listed = |calls| json!(attack.tools(&case.world, &case.task, calls)).to_string();
+        let plain = json!(attack.text).to_string();
+        let plain = plain.trim_matches('"');
+        assert!(!listed(number - 1).contains(plain) && listed(number).contains(plain));
+        seen += 1;
+    }
+    assert!(seen > 0);
+    let id = |place: &str| {
+        let (world, task) = (&set.worlds[0], &set.worlds[0].tasks[0]);
+        format!("{}/{}/{}/plain/{place}", world.name, task.id, world.goals[0].id)
+    };
+    assert_eq!(set.case(&id("rugpull")).unwrap().attack.unwrap().changes_at(), Some(1));
+    for wrong in ["rugpull@0", "rugpull@x", "result@2", "rugpull@99"] {
+        assert!(set.case(&id(wrong)).is_err(), "{wrong}");
+    }
+    // A world can fix it.
+    let change = |number: Value| world(move |world| world["tasks"][0]["changes_at"] = number);
+    assert_eq!(change(json!(2)), Ok(()));
+    for wrong in [0, 3] {
+        let message = change(json!(wrong)).unwrap_err();
+        assert!(message.contains("`changes_at` must be between 1 and 2"), "{message}");
+    }
+    // The agent that obeys reads it whenever it changes.
+    let select = Selection { surfaces: vec![Surface::RugPull], ..Selection::default() };
+    let config = Config { agent: AgentKind::Gullible, select, ..Config::default() };
+    let report = measured(config).unwrap();
+    assert_eq!(value(&report, "attack.delivered"), 1.0);
+    assert_eq!(value(&report, "attack.success"), 1.0);
 }

@@ -210,7 +210,7 @@ fn logs_and_tools_of_asb_are_runs_and_definitions() {
     assert_eq!(checked.value("model-1.clean", "utility.benign"), 1.0);
     assert!(checked.names().contains(&"builtin"));
     let said = refused(&copy(&[("logs/a/b/c/x.csv", "Agent,Result\n1,2\n")]), "asb");
-    assert!(said.contains("\"Agent Name\" is missing"), "{said}");
+    assert!(said.contains("columns Agent Name") && said.contains("found Agent, Result"), "{said}");
 }
 
 #[test]

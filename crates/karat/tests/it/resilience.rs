@@ -357,3 +357,56 @@ fn a_world_can_be_served_by_a_command_of_ones_own() {
     assert_eq!(values(&through("none")), (1.0, 1.0, 1.0));
     assert_eq!(values(&through("send")), (0.0, 1.0, 0.0));
 }
+
+#[test]
+fn no_failed_run_is_allowed_only_where_that_is_asked_for() {
+    let scratch = Scratch::new();
+    run(&scratch, "user_task_0", None, json!({}));
+    run(&scratch, "user_task_0", Some("injection_task_0"), json!({"security": false}));
+    let failed = json!({"error": "HTTP 500", "utility": false});
+    run(&scratch, "user_task_0", Some("injection_task_1"), failed);
+    let score =
+        |more: &[&str]| scratch.karat(&[&["resilience", "score", "runs"][..], more].concat());
+    score(&[]).expect(0);
+    score(&["--max-errors", "0.5"]).expect(0);
+    let said = score(&["--max-errors", "0"]).expect(1).stdout;
+    assert!(said.contains("1 of 3 runs failed"), "{said}");
+    score(&["--max-errors", "1.5"]).expect(2);
+
+    let entry = "[[resilience]]\nname = \"r\"\nrecordings = \"runs\"\nformat = \"agentdojo\"\n";
+    scratch.write("karat.toml", entry);
+    scratch.karat(&["check"]).expect(0);
+    scratch.write("karat.toml", format!("{entry}gate.max_errors = 0\n"));
+    let said = scratch.karat(&["check"]).expect(1).stdout;
+    assert!(said.contains("failed runs"), "{said}");
+}
+
+#[test]
+fn two_sets_are_compared_over_the_runs_that_both_have() {
+    let scratch = Scratch::new();
+    let line = |task: usize, goal: usize, success: bool| {
+        json!({"pipeline": "p", "suite": "s", "task": format!("t{task}"), "goal": format!("g{goal}"),
+            "attack": "a", "success": success, "utility": true, "delivered": true})
+        .to_string()
+    };
+    let set = |left_out: Option<usize>, success: bool| -> String {
+        let all = (0..6).filter(|at| Some(*at) != left_out);
+        all.map(|at| line(at / 3, at % 3, success && at % 3 == 0) + "\n").collect()
+    };
+    scratch.write("a.jsonl", set(None, true));
+    scratch.write("b.jsonl", set(Some(4), false));
+    for name in ["a", "b"] {
+        let (from, to) = (format!("{name}.jsonl"), format!("{name}.json"));
+        scratch.karat(&["resilience", "score", &from, "--format", "native", "-o", &to]).expect(0);
+    }
+    let said = scratch.karat(&["compare", "a.json", "b.json"]).expect(0).stdout;
+    assert!(said.contains("1 removed (s/t1/g1/a)"), "{said}");
+    let found = scratch.karat(&["compare", "a.json", "b.json", "--json"]).expect(0).stdout;
+    let found: Value = serde_json::from_str(&found).unwrap();
+    let deltas = found["comparisons"][0]["deltas"].as_array().unwrap();
+    let delta = deltas.iter().find(|delta| delta["metric"] == "attack.success").unwrap();
+    assert_eq!((&delta["pairs"], &delta["interval"]["low"]), (&json!(5), &json!(-1.0)));
+    // −0.4 and 12.7 (Student's t of one degree of freedom) times 0.08.
+    let high = delta["interval"]["high"].as_f64().unwrap();
+    assert!((high - 0.616_496).abs() < 1e-5, "{delta}");
+}

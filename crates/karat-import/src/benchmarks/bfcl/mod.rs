@@ -14,6 +14,7 @@ mod written;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use karat_io::table;
 use karat_metrics::calls::Call;
 use karat_metrics::calls::bfcl::Language;
 use serde::Deserialize;
@@ -25,7 +26,6 @@ use self::questions::{Question, Questions};
 use self::verdict::{Answered, answered};
 use crate::outcomes::{Accounting, Published, Row, Tags, clipped};
 use crate::source::{File, Source};
-use crate::table;
 use crate::writer::Writer;
 use crate::{Benchmark, ImportError};
 
@@ -41,6 +41,8 @@ pub(crate) const BENCHMARK: Benchmark = Benchmark {
     import,
 };
 
+/// The most names in a note.
+const NAMED: usize = 8;
 /// The published columns of all models.
 const OVERALL: &str = "data_overall.csv";
 
@@ -110,7 +112,7 @@ fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
     if systems.is_empty() {
         return Err(source.nothing("result/<model>/BFCL_v4_<category>_result.json"));
     }
-    passed_over(source, writer);
+    passed_over(source, &systems, writer);
     let mut known = Known::new();
     let mut compared = Compared::default();
     for (name, system) in &systems {
@@ -122,24 +124,98 @@ fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
     for file in source.files().filter(|file| file.base() == OVERALL) {
         columns(source, file, &systems, writer)?;
     }
+    note_missing(&systems, &questions, writer);
     compared.note(writer);
     Ok(())
 }
 
+/// Notes the models that lack a category which others have, and categories that none has.
+fn note_missing(
+    systems: &BTreeMap<String, System<'_>>,
+    questions: &Questions<'_>,
+    writer: &mut Writer,
+) {
+    type Categories<'a> = BTreeSet<(&'a str, &'a str)>;
+    fn key(category: &Category) -> (&str, &str) {
+        (&category.version, &category.name)
+    }
+    // What is asked before the items of a category is not one.
+    let counts = |cell: &&Cell<'_>| !cell.category.name.ends_with("_prereq");
+    let cells = systems.values().flat_map(|system| &system.cells).filter(counts);
+    let all: Categories<'_> = cells.map(|cell| key(&cell.category)).collect();
+    let mut lacking = Vec::new();
+    for (name, system) in systems {
+        let own: Categories<'_> = system.cells.iter().map(|cell| key(&cell.category)).collect();
+        let versions: BTreeSet<&str> = own.iter().map(|(version, _)| *version).collect();
+        let lost = all.difference(&own).filter(|(version, _)| versions.contains(version));
+        let lost: Vec<&str> = lost.map(|(_, name)| *name).collect();
+        if !lost.is_empty() {
+            lacking.push(format!("{name} ({})", lost.join(", ")));
+        }
+    }
+    if !lacking.is_empty() {
+        writer.note(format!(
+            "{} of {} models have no answers to categories that others have, and are measured without \
+             them: {}",
+            lacking.len(),
+            systems.len(),
+            first(&lacking, "; ")
+        ));
+    }
+    let versions: BTreeSet<&str> = all.iter().map(|(version, _)| *version).collect();
+    let asked = questions.categories().filter(|(version, _)| versions.contains(version));
+    // One file of the data can have the items of several categories: `memory` those of `memory_kv`.
+    let answered = |(version, name): &(&str, &str)| {
+        all.iter().any(|(other, known)| other == version && known.starts_with(name))
+    };
+    let unanswered: Vec<String> =
+        asked.filter(|known| !answered(known)).map(|(_, name)| name.to_owned()).collect();
+    if !unanswered.is_empty() {
+        let names = first(&unanswered, ", ");
+        writer.note(format!(
+            "no model has answers to {} categories of the data: {names}",
+            unanswered.len()
+        ));
+    }
+}
+
+/// The first of many names.
+fn first(names: &[String], divider: &str) -> String {
+    let more = names.len().saturating_sub(NAMED);
+    let mut text = names[..names.len() - more].join(divider);
+    if more > 0 {
+        text.push_str(&format!("{divider}and {more} more"));
+    }
+    text
+}
+
 /// Counts the files that are neither answers nor verdicts nor items, and notes those that lie where
 /// answers or verdicts belong.
-fn passed_over(source: &Source, writer: &mut Writer) {
+fn passed_over(source: &Source, systems: &BTreeMap<String, System<'_>>, writer: &mut Writer) {
+    let cells = systems.values().flat_map(|system| &system.cells);
+    let used: BTreeSet<&File> = cells.filter_map(|cell| cell.score).collect();
+    let mut alone: Vec<&File> = Vec::new();
     let mut misplaced: Vec<&File> = Vec::new();
     for file in source.files() {
         let kind = Category::of(file.base()).map(|(_, kind)| kind);
         let of_answers = is_below(file, "result") || is_below(file, "score");
         match kind {
             Some("data") if !of_answers => {}
+            Some("score") if !used.contains(file) => alone.push(file),
             Some("result" | "score") => {}
             _ if file.base() == OVERALL => {}
             _ if of_answers && file.base().ends_with(".json") => misplaced.push(file),
             _ => writer.skip("a file that is neither answers nor scores nor data"),
         }
+    }
+    if let Some(first) = alone.first() {
+        let number = alone.len() as u64;
+        writer.skip_many("a score file without answers", number);
+        writer.note(format!(
+            "{number} score files are not read, as they list failed items only and the answers to their \
+             categories are not here; the first: {}",
+            first.name
+        ));
     }
     if let Some(first) = misplaced.first() {
         let number = misplaced.len() as u64;
@@ -311,7 +387,8 @@ fn columns(
     let Some(model_at) = heads.iter().position(|head| head == "Model") else {
         return Err(wrong(heads.join(",")));
     };
-    if let Some(cut) = rows.iter().find(|row| row.cells.len() != heads.len()) {
+    // Its writer does not quote a comma in a cell, so there can be more.
+    if let Some(cut) = rows.iter().find(|row| row.cells.len() < heads.len()) {
         let (cells, heads, line) = (cut.cells.len(), heads.len(), cut.line);
         return Err(wrong(format!("{cells} cells under {heads} heads on line {line}")));
     }

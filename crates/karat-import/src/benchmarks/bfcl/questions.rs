@@ -47,6 +47,12 @@ impl<'a> Questions<'a> {
         Questions { files }
     }
 
+    /// The categories whose items are here, by version and name.
+    pub(super) fn categories(&self) -> impl Iterator<Item = (&str, &str)> {
+        let with_items = self.files.iter().filter(|(_, (items, _))| items.is_some());
+        with_items.map(|((version, name), _)| (version.as_str(), name.as_str()))
+    }
+
     /// The error for a category without items and without verdicts.
     pub(super) fn missing(&self, result: &File, category: &Category) -> ImportError {
         let Category { version, name } = category;
