@@ -26,12 +26,12 @@ export async function watched(browser, allowed, options = {}) {
   return { page, faults, close: () => context.close() };
 }
 
-/** What axe finds serious. The page's policy keeps axe out too: open it with `bypassCSP`. */
-export async function serious(page, scope = "html") {
-  const { violations } = await page.evaluate(async ([source, within]) => {
+/** What axe finds, whatever its weight. The page's policy keeps axe out too: open it with `bypassCSP`. */
+export async function violations(page, scope = "html") {
+  const found = await page.evaluate(async ([source, within]) => {
     if (!window.axe) (0, eval)(source);
     return window.axe.run(within, { resultTypes: ["violations"] });
   }, [axe.source, scope]);
-  return violations.filter(({ impact }) => ["serious", "critical"].includes(impact))
-    .map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 200)).join(" | ")}`);
+  return found.violations
+    .map(({ id, impact, nodes }) => `${id} (${impact}): ${nodes.slice(0, 3).map((node) => node.html.slice(0, 200)).join(" | ")}`);
 }

@@ -1,6 +1,8 @@
 //! Numbers and phrases as all outputs show them, so that a report reads the same everywhere. Nothing
 //! is escaped here: each format has its own rules.
 
+use std::collections::BTreeMap;
+
 use karat_core::leaderboard::{self, Leaderboard, Pairing};
 use karat_core::report::{Better, Check, CheckReport, Delta, Interval, Measured, Verdict};
 
@@ -151,6 +153,21 @@ pub(crate) fn first_few<S: AsRef<str>>(names: &[S], most: usize) -> String {
         0 => first.join(", "),
         more => format!("{} and {more} more", first.join(", ")),
     }
+}
+
+/// The reasons for which changes have no interval, each with its metrics.
+pub(crate) fn without_interval(deltas: &[Delta]) -> Vec<String> {
+    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for delta in deltas {
+        if let Some(reason) = &delta.no_interval {
+            let metrics = reasons.entry(reason).or_default();
+            if !metrics.contains(&delta.metric.as_str()) {
+                metrics.push(&delta.metric);
+            }
+        }
+    }
+    let line = |(reason, metrics): (&str, Vec<&str>)| format!("{}: {reason}", metrics.join(", "));
+    reasons.into_iter().map(line).collect()
 }
 
 /// The two lists of items of a delta, worse first.

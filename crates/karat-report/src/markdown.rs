@@ -66,7 +66,7 @@ fn leaderboard(text: &mut String, table: &Leaderboard) {
     let _ = writeln!(text, "| system | value | {heading} | n | rank |");
     text.push_str("| --- | ---: | :---: | ---: | ---: |\n");
     for row in table.rows.iter().take(SLICES) {
-        let (name, value) = (code(&row.name), optional(Some(row.value)));
+        let (name, value) = (code(row.shown()), optional(Some(row.value)));
         let range = range(row.interval.as_ref(), " – ");
         let _ = writeln!(text, "| {name} | {value} | {range} | {} | {} |", row.n, rank(row.ranks));
     }
@@ -81,7 +81,7 @@ fn leaderboard(text: &mut String, table: &Leaderboard) {
     text.push_str("\n| better | worse | change | range | p (Holm) | wins | losses | real |\n");
     text.push_str("| --- | --- | ---: | :---: | ---: | ---: | ---: | --- |\n");
     for pair in shown {
-        let (better, worse) = (code(&pair.better), code(&pair.worse));
+        let (better, worse) = (code(table.label(&pair.better)), code(table.label(&pair.worse)));
         let (delta, p) = (optional(pair.delta), optional(pair.p_holm));
         let range = range(pair.interval.as_ref(), " – ");
         let real = if pair.real { "yes" } else { "no" };
@@ -113,7 +113,7 @@ pub(crate) fn sign(verdict: Verdict) -> &'static str {
 }
 
 fn one(text: &mut String, report: &Report) {
-    let name = code(&report.name);
+    let name = code(&report.label());
     let _ = match &report.gate {
         Some(gate) => writeln!(
             text,

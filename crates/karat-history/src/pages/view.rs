@@ -27,6 +27,8 @@ const CHART_HEIGHT: u32 = 280;
 #[derive(Serialize)]
 struct Spark {
     label: String,
+    /// The line that the latest value is on.
+    latest: usize,
     chart: Chart,
 }
 
@@ -121,12 +123,18 @@ fn latest_value(past: &[&Entry], latest: &Entry, measured: &Value, height: u32) 
 }
 
 fn spark(all: &[Series<'_>], places: usize, height: u32) -> Option<Spark> {
-    let values: Vec<f64> = all.iter().flat_map(Series::values).collect();
+    let of_line = |(line, series): (usize, &Series<'_>)| -> Vec<(usize, f64, usize)> {
+        let points = series.points.iter();
+        points.filter_map(|point| Some((point.place, point.value?, line))).collect()
+    };
+    let mut values: Vec<_> = all.iter().enumerate().flat_map(of_line).collect();
+    // Runs on different data can alternate.
+    values.sort_unstable_by_key(|(place, ..)| *place);
     // One value is not a trend.
-    let (first, last) = (values.first()?, values.get(1..)?.last()?);
-    let label =
-        format!("{}, from {} to {}", count(values.len(), "value"), number(*first), number(*last));
-    Some(Spark { label, chart: chart(all, places, height)? })
+    let [(_, first, _), .., (_, last, latest)] = values.as_slice() else { return None };
+    let (latest, values) = (*latest, count(values.len(), "value"));
+    let label = format!("{values}, from {} to {}", number(*first), number(*last));
+    Some(Spark { label, latest, chart: chart(all, places, height)? })
 }
 
 pub(super) fn overview(store: &Store) -> Result<Option<Overview>, HistoryError> {

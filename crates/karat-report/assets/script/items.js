@@ -116,11 +116,13 @@ class ItemTable {
     const columns = this.report.columns;
     const head = element("tr", { "aria-rowindex": "1" }, this.header("Item", "id"), element("th", { scope: "col" }, "Description"));
     const longest = this.report.rows.reduce((most, row) => Math.max(most, row.id.length), 0);
-    const widths = [Math.max(80, Math.min(220, 24 + 8 * longest)), Math.max(180, Math.min(420, innerWidth * 0.36))];
+    // On a phone the state of an item, which is the third column, stays in sight.
+    const [first, second] = innerWidth < 480 ? [64, 130] : [80, 180];
+    const widths = [Math.max(first, Math.min(220, 24 + 8 * longest)), Math.max(second, Math.min(420, innerWidth * 0.36))];
     this.stated = this.report.rows.some((row) => states(this.report, row).length > 0);
     if (this.stated) {
       head.append(element("th", { scope: "col" }, "State"));
-      widths.push(130);
+      widths.push(156);
     }
     this.compared = this.report.before.size > 0;
     if (this.compared) {
@@ -139,7 +141,7 @@ class ItemTable {
     this.table = element("table", { class: "grid" }, element("caption", { class: "hidden" }, "Items of " + this.report.head.name), sizes, element("thead", {}, head), this.body);
     this.table.style.width = widths.reduce((sum, width) => sum + width, 0) + "px";
     this.size((width) => width + "px");
-    this.view = element("div", { class: "framed view", role: "region", tabindex: "0", "aria-label": "Items" }, this.table);
+    this.view = element("div", { class: "framed view", role: "group", tabindex: "0", "aria-label": "Items" }, this.table);
     let asked = false;
     this.view.addEventListener("scroll", () => {
       if (asked) return;

@@ -63,7 +63,7 @@ function list(texts) {
 // A table that scrolls by itself; a heading that begins with # is that of a column of numbers.
 function scrolled(name, look, headings, rows) {
   const head = headings.map((text) => element("th", { scope: "col", class: text.startsWith("#") ? "number" : null }, text.replace("#", "")));
-  return element("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": name },
+  return element("div", { class: "scroll", role: "group", tabindex: "0", "aria-label": name },
     element("table", { class: "plain narrow " + look }, element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...rows)));
 }
 

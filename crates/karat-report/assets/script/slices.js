@@ -4,7 +4,7 @@
 function slicesOf(report) {
   const properties = [...new Set(report.head.slices.map((slice) => slice.by))];
   if (properties.length === 0) return null;
-  const place = element("div", { class: "scroll framed", role: "region", tabindex: "0", "aria-label": "Slices" });
+  const place = element("div", { class: "scroll framed", role: "group", tabindex: "0", "aria-label": "Slices" });
   const show = (by) => place.replaceChildren(sliceTable(report, by));
   const [field, select] = choice("Slices by", properties.map((by) => [by, visible(by)]), (by) => show(by));
   show(properties[0]);

@@ -1,12 +1,12 @@
 //! Failed rules as rows: before, now and limit on one scale, and the worst items behind them.
 
-use karat_core::report::{Check, Report};
+use karat_core::report::{Check, Report, Verdict};
 use serde::Serialize;
 
 use crate::charts::{Scale, percent};
 use crate::format::{bound, encoded, is_significant, number, signed};
-use crate::select;
 use crate::terminal::items;
+use crate::{findings, select};
 
 /// The most items that a card lists with their text.
 const WORST: usize = 8;
@@ -95,9 +95,20 @@ pub(super) struct Worst {
     change: String,
 }
 
-/// The worst items of the failed rule that names most.
+/// The worst items of the failed rule that names most; of a suite, its failed cases.
 pub(super) fn worst(report: &Report, slug: &str) -> Vec<Worst> {
-    let failed = select::checks(report, karat_core::report::Verdict::Fail);
+    let target = |id: &str| format!("{slug}/{}", encoded(id));
+    let (cases, _) = findings::failed_cases(report);
+    if select::checks(report, Verdict::Fail).next().is_some() && !cases.is_empty() {
+        let case = |case: findings::FailedCase<'_>| Worst {
+            id: case.id.to_owned(),
+            target: target(case.id),
+            text: case.reason,
+            change: "failed".to_owned(),
+        };
+        return cases.into_iter().take(WORST).map(case).collect();
+    }
+    let failed = select::checks(report, Verdict::Fail);
     let compared = failed.filter(|check| matches!(check.rule.as_str(), "max_drop" | "max_rise"));
     let Some(check) = compared.max_by_key(|check| check.items.len()) else { return Vec::new() };
     items::worsened(report, &check.metric, &check.items)
@@ -105,7 +116,7 @@ pub(super) fn worst(report: &Report, slug: &str) -> Vec<Worst> {
         .take(WORST)
         .map(|moved| Worst {
             id: moved.item.id.clone(),
-            target: format!("{slug}/{}", encoded(&moved.item.id)),
+            target: target(&moved.item.id),
             text: items::described(moved.item),
             change: moved.change(),
         })

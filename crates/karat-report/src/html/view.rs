@@ -387,7 +387,7 @@ fn card(report: &Report, slug: &str, all: &[Report]) -> Card {
     Card {
         slug: slug.to_owned(),
         evaluation: report.evaluation.to_string(),
-        name: report.name.clone(),
+        name: report.label().into_owned(),
         tone: report.gate.as_ref().map_or(Tone::NO_GATE, |gate| Tone::of(gate.verdict)),
         facts: facts(report),
         interval_heading: interval_heading(
@@ -527,9 +527,12 @@ fn change(delta: &Delta) -> Option<Change> {
     let interval = delta.interval.as_ref().map(|interval| {
         format!("{} to {}", minus_or_plus(interval.low), minus_or_plus(interval.high))
     });
+    let interval = interval.or_else(|| delta.no_interval.clone());
     let p = delta.p_holm.map(|p| match p_value(p) {
-        text if text.starts_with('<') => format!("p (Holm) {text}"),
-        text => format!("p (Holm) = {text}"),
+        text if text.starts_with('<') => {
+            format!("p\u{a0}(Holm)\u{a0}{}", text.replace(' ', "\u{a0}"))
+        }
+        text => format!("p\u{a0}(Holm)\u{a0}=\u{a0}{text}"),
     });
     let detail: Vec<String> = interval.into_iter().chain(p).collect();
     Some(Change {

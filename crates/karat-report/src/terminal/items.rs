@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use karat_core::observed::{Observed, Verdicts};
 use karat_core::report::{Better, Item, Report};
-use karat_io::text::{clip, printable};
+use karat_io::text::{clip, columns, padded, printable};
 use serde_json::Value;
 
 use super::summary::short;
@@ -108,14 +108,14 @@ pub(super) fn rows(moved: &[Moved<'_>], width: usize) -> Vec<String> {
     let ids = moved.iter().map(|one| clip(&printable(&one.item.id), ID).into_owned());
     let ids: Vec<String> = ids.collect();
     let changes: Vec<String> = moved.iter().map(Moved::change).collect();
-    let longest =
-        |texts: &[String]| texts.iter().map(|text| text.chars().count()).max().unwrap_or(0);
+    let longest = |texts: &[String]| texts.iter().map(|text| columns(text)).max().unwrap_or(0);
     let (wide, right) = (longest(&ids), longest(&changes));
     let room = width.saturating_sub(wide + right + 4);
     let row = |(one, (id, change)): (&Moved<'_>, (&String, &String))| {
         let text = described(one.item);
         let text = clip(&printable(&text), room).into_owned();
-        format!("{id:<wide$}  {text:<room$}  {change}").trim_end().to_owned()
+        let (id, text) = (padded(id, wide), padded(&text, room));
+        format!("{id}  {text}  {change}").trim_end().to_owned()
     };
     moved.iter().zip(ids.iter().zip(&changes)).map(row).collect()
 }
@@ -186,7 +186,7 @@ pub fn list(report: &Report, style: Style) -> String {
     let shown = report.items.iter().take(LISTED);
     let ids: Vec<String> =
         shown.clone().map(|item| clip(&printable(&item.id), ID).into_owned()).collect();
-    let wide = ids.iter().map(|id| id.chars().count()).max().unwrap_or(0).max(4);
+    let wide = ids.iter().map(|id| columns(id)).max().unwrap_or(0).max(4);
     let head: Vec<String> = metrics.iter().map(|id| format!("{id:>10}")).collect();
     let _ = writeln!(text, "{}", style.faint(&format!("{:<wide$}  {}", "item", head.join("  "))));
     for (item, id) in shown.zip(&ids) {
@@ -197,8 +197,8 @@ pub fn list(report: &Report, style: Style) -> String {
                 format!("{:>10}", score.map_or_else(|| "–".to_owned(), |value| short(value, 3)))
             })
             .collect();
-        let start = format!("{id:<wide$}  {}  ", scores.join("  "));
-        let room = style.width.saturating_sub(start.chars().count());
+        let start = format!("{}  {}  ", padded(id, wide), scores.join("  "));
+        let room = style.width.saturating_sub(columns(&start));
         let said =
             item.error.as_ref().map_or_else(|| described(item), |error| error.message.clone());
         let _ =

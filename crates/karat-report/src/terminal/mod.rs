@@ -11,7 +11,7 @@ use karat_core::leaderboard::Leaderboard;
 use karat_core::report::{
     CheckReport, Comparison, Delta, Gate, NotCompared, Report, Slice, Verdict,
 };
-use karat_io::text::{clip, printable};
+use karat_io::text::{clip, columns, printable};
 use owo_colors::{OwoColorize as _, Style as Paint};
 
 use crate::format::{self, Direction, count, first_few, moved, range, rank, verdict_name};
@@ -119,10 +119,10 @@ pub fn leaderboard(table: &Leaderboard, style: Style) -> String {
     let _ = writeln!(text, "{} {}", style.strong(&name(&head, 60)), style.faint(&size));
     let head = format!("  {:<42} {:>7}  {:<13} {:>5}  rank", "system", "value", "95 % range", "n");
     let _ = writeln!(text, "{}", style.faint(&head));
-    let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+    let names: Vec<&str> = rows.iter().map(|row| row.shown()).collect();
     for row in rows {
         let range = range(row.interval.as_ref(), "–");
-        let system = distinct(&row.name, &names, 42);
+        let system = distinct(row.shown(), &names, 42);
         let (value, ranks) = (number(Some(row.value)), rank(row.ranks));
         let _ = writeln!(text, "  {system:<42} {value:>7}  {range:<13} {:>5}  {ranks}", row.n);
     }
@@ -135,8 +135,8 @@ pub fn leaderboard(table: &Leaderboard, style: Style) -> String {
     }
     for pair in shown {
         let sign = if pair.real { ">" } else { "≈" };
-        let (better, worse) = (&pair.better, &pair.worse);
-        let [better, worse] = [better, worse].map(|system| distinct(system, &names, 20));
+        let pair_names = [&pair.better, &pair.worse].map(|name| table.label(name));
+        let [better, worse] = pair_names.map(|system| distinct(system, &names, 20));
         let names = format!("{better} {sign} {worse}");
         let (delta, range) = (number(pair.delta), range(pair.interval.as_ref(), "–"));
         let _ = writeln!(text, "  {names:<44} {delta:>7}  {range:<15} {:>8}", number(pair.p_holm));
@@ -185,9 +185,17 @@ pub fn scores(report: &Report, style: Style) -> String {
 }
 
 fn one(text: &mut String, report: &Report, style: Style) {
+    // The name of the entry is what commands take.
+    let entry = match report.label() == report.name {
+        true => String::new(),
+        false => format!(" (entry {})", report.name),
+    };
     let head = format!(
-        "{} · {} on {} {}",
-        report.evaluation, report.name, report.dataset.id, report.dataset.version
+        "{} · {}{entry} on {} {}",
+        report.evaluation,
+        report.label(),
+        report.dataset.id,
+        report.dataset.version
     );
     let size =
         format!("({}, {})", count(report.items.len(), "item"), count(report.runs as usize, "run"));
@@ -474,6 +482,9 @@ pub fn comparison(comparison: &Comparison, style: Style) -> String {
             }
         }
     }
+    for line in format::without_interval(&comparison.deltas) {
+        wrapped(style, &mut text, "  ", &line);
+    }
     for line in comparison.data.iter().flat_map(|data| data.lines(NAMED)) {
         wrapped(style, &mut text, "  ", &line);
     }
@@ -521,7 +532,7 @@ fn wrap(line: &str, width: usize) -> Vec<String> {
     for word in line.split(' ').filter(|word| !word.is_empty()) {
         let word = clip(word, width);
         match lines.last_mut() {
-            Some(last) if last.chars().count() + 1 + word.chars().count() <= width => {
+            Some(last) if columns(last) + 1 + columns(&word) <= width => {
                 last.push(' ');
                 last.push_str(&word);
             }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use karat_core::report::{
     Check, CheckReport, Delta, Kind, Measured, NotMeasured, Report, Source, Verdict,
 };
-use karat_io::text::{clip, printable};
+use karat_io::text::{clip, columns, padded, printable};
 use owo_colors::Style as Paint;
 
 use super::items;
@@ -14,15 +14,34 @@ use super::{Style, wrap};
 use crate::format::{self, Direction, count};
 use crate::{findings, select};
 
-/// The most rules, and the most items, of one failed entry.
-const RULES: usize = 8;
-const ITEMS: usize = 5;
-/// The most entries that are explained; the others are named.
-const EXPLAINED: usize = 4;
+/// The most lines of a check in which something failed: a screen.
+const LINES: usize = 40;
 /// The most lines of a reason.
 const REASON_LINES: usize = 5;
 /// The longest name of an entry.
 const NAME: usize = 24;
+
+/// The room for what went wrong. The first of [`ROOMS`] that fits a screen is taken.
+#[derive(Clone, Copy)]
+struct Room {
+    /// The most rules of an entry; with 0 an entry is explained in one line.
+    rules: usize,
+    /// The most items of an entry.
+    items: usize,
+    /// The most entries that are explained; the others are named.
+    explained: usize,
+    /// True if entries that passed are counted and not listed.
+    folded: bool,
+}
+
+const ROOMS: [Room; 6] = [
+    Room { rules: 8, items: 5, explained: 4, folded: false },
+    Room { rules: 4, items: 3, explained: 4, folded: false },
+    Room { rules: 2, items: 1, explained: 4, folded: false },
+    Room { rules: 0, items: 0, explained: 8, folded: false },
+    Room { rules: 0, items: 0, explained: 8, folded: true },
+    Room { rules: 0, items: 0, explained: 3, folded: true },
+];
 
 /// The state of an entry, in the order in which entries are shown: what needs attention comes last.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,44 +77,70 @@ impl State {
 
 /// A check as people read it at a prompt. `written` are the files that hold the rest, the page first.
 pub fn summary(check: &CheckReport, written: &[String], style: Style) -> String {
-    let mut text = String::new();
-    head(&mut text, check, style);
     let mut reports: Vec<&Report> = check.reports.iter().collect();
     reports.sort_by_key(|report| State::of(report));
-    lines(&mut text, &reports, &check.not_measured, style);
+    let worst = reports.last().map(|report| State::of(report));
+    let is_troubled = worst >= Some(State::Inconclusive) || !check.not_measured.is_empty();
+    let mut text = String::new();
+    for room in ROOMS {
+        text = in_room(check, &reports, written, room, style);
+        if !is_troubled || text.lines().count() <= LINES {
+            break;
+        }
+    }
+    text
+}
+
+fn in_room(
+    check: &CheckReport,
+    reports: &[&Report],
+    written: &[String],
+    room: Room,
+    style: Style,
+) -> String {
+    let mut text = String::new();
+    head(&mut text, check, style);
+    let fine = reports.iter().take_while(|report| State::of(report) < State::Inconclusive).count();
+    let folded = if room.folded && fine > 2 { fine } else { 0 };
+    if folded > 0 {
+        let line = format!("{} without a failure", count(folded, "entry"));
+        let _ = writeln!(text, "  {} {line}", State::Pass.mark(style));
+    }
+    lines(&mut text, &reports[folded..], &check.not_measured, style);
+    for report in reports.iter().filter(|report| State::of(report) < State::Inconclusive) {
+        changed_data(&mut text, report, style);
+    }
     for table in &check.leaderboards {
         text.push('\n');
         text.push_str(&super::leaderboard(table, style));
     }
-    let troubled: Vec<&&Report> =
-        reports.iter().filter(|report| State::of(report) >= State::Inconclusive).collect();
-    let room = match troubled.len() + check.not_measured.len() {
-        0 | 1 => (RULES, ITEMS),
-        2 => (4, 3),
-        _ => (2, 1),
-    };
-    for report in troubled.iter().take(EXPLAINED) {
+    let troubled = &reports[fine..];
+    for report in troubled.iter().take(room.explained) {
         text.push('\n');
         match State::of(report) {
+            State::Fail if room.rules == 0 => failed_in_a_line(&mut text, report, style),
             State::Fail => failed(&mut text, report, room, style),
-            _ => undecided(&mut text, report, room.0, style),
+            _ => undecided(&mut text, report, room.rules.max(1), style),
         }
     }
-    if troubled.len() > EXPLAINED {
-        let more = count(troubled.len() - EXPLAINED, "entry");
-        let _ = writeln!(text, "\n  and {more} more in the report");
+    if troubled.len() > room.explained {
+        let more = count(troubled.len() - room.explained, "more entry");
+        let _ = writeln!(text, "\n  and {more} in the report");
     }
-    for entry in check.not_measured.iter().take(EXPLAINED) {
+    for entry in check.not_measured.iter().take(room.explained) {
         let head = format!("{} {}: not measured", entry.evaluation, entry.name);
         let head = clip(&printable(&head), style.width - 2).into_owned();
         let _ = writeln!(text, "\n{} {}", State::NotMeasured.mark(style), style.strong(&head));
-        paragraph(&mut text, &entry.reason, style);
+        match room.rules {
+            0 => _ = writeln!(text, "  {}", clip(&printable(&entry.reason), style.width - 2)),
+            _ => paragraph(&mut text, &entry.reason, style),
+        }
     }
     text.push('\n');
     for file in written.iter().skip(1) {
         let _ = writeln!(text, "{}", style.faint(&format!("report: {file}")));
     }
-    last(&mut text, check, &reports, written.first().map(String::as_str), style);
+    last(&mut text, check, reports, written.first().map(String::as_str), style);
     text
 }
 
@@ -126,26 +171,30 @@ fn head(text: &mut String, check: &CheckReport, style: Style) {
 
 /// One line for each entry.
 fn lines(text: &mut String, reports: &[&Report], lost: &[NotMeasured], style: Style) {
-    let name = |name: &str| clip(&printable(name), NAME).into_owned();
+    let all: Vec<String> = reports.iter().map(|report| report.label().into_owned()).collect();
+    let all: Vec<&str> =
+        all.iter().map(String::as_str).chain(lost.iter().map(|one| one.name.as_str())).collect();
+    let name = |name: &str| super::distinct(name, &all, NAME);
     let width = |of: &dyn Fn(&str, &str) -> usize| {
-        let named = reports.iter().map(|one| (one.evaluation.name(), one.name.as_str()));
-        let lost = lost.iter().map(|one| (one.evaluation.name(), one.name.as_str()));
-        named.chain(lost).map(|(evaluation, name)| of(evaluation, name)).max().unwrap_or(0)
+        let evaluations = reports.iter().map(|one| one.evaluation.name());
+        let evaluations = evaluations.chain(lost.iter().map(|one| one.evaluation.name()));
+        evaluations.zip(&all).map(|(evaluation, name)| of(evaluation, name)).max().unwrap_or(0)
     };
     let kinds = width(&|evaluation, _| evaluation.chars().count());
-    let names = width(&|_, given| name(given).chars().count());
+    let names = width(&|_, given| columns(&name(given)));
     let sizes: Vec<String> = reports.iter().map(|report| size(report)).collect();
     let wide = sizes.iter().map(|size| size.chars().count()).max().unwrap_or(0);
     for (report, size) in reports.iter().zip(&sizes) {
-        let start =
-            format!("{:<kinds$}  {:<names$}  {size:<wide$}", report.evaluation, name(&report.name));
-        let used = 4 + start.chars().count() + 2;
+        let own = padded(&name(&report.label()), names);
+        let start = format!("{:<kinds$}  {own}  {size:<wide$}", report.evaluation);
+        let used = 4 + columns(&start) + 2;
         let rest = cells(report, style.width.saturating_sub(used), style);
         let line = format!("  {} {start}  {rest}", State::of(report).mark(style));
         let _ = writeln!(text, "{}", line.trim_end());
     }
     for entry in lost {
-        let start = format!("{:<kinds$}  {:<names$}  ", entry.evaluation, name(&entry.name));
+        let own = padded(&name(&entry.name), names);
+        let start = format!("{:<kinds$}  {own}  ", entry.evaluation);
         let mark = State::NotMeasured.mark(style);
         let _ = writeln!(text, "  {mark} {start}{}", style.strong("not measured"));
     }
@@ -216,7 +265,7 @@ fn cells(report: &Report, room: usize, style: Style) -> String {
                 }
                 parts.join("  ")
             };
-            if shown(plain).chars().count() <= room {
+            if columns(&shown(plain)) <= room {
                 return shown(style);
             }
         }
@@ -340,11 +389,44 @@ pub(super) fn short(value: f64, decimals: usize) -> String {
 }
 
 /// A failed entry: its rules, its worst items, what changed, and what to do.
-fn failed(text: &mut String, report: &Report, room: (usize, usize), style: Style) {
-    let all: Vec<&Check> = report.gate.iter().flat_map(|gate| &gate.checks).collect();
-    let ruled = all.iter().filter(|check| check.rule != "control").count();
+fn failed(text: &mut String, report: &Report, room: Room, style: Style) {
     let broken: Vec<&Check> = select::checks(report, Verdict::Fail).collect();
     let slice = common_slice(&broken);
+    failed_head(text, report, &broken, slice, style);
+    let (rows, others): (Vec<&Check>, Vec<&Check>) =
+        broken.iter().partition(|check| check.threshold.is_some());
+    rules(text, report, &rows[..rows.len().min(room.rules)], slice, style);
+    for check in others.iter().take(room.rules.saturating_sub(rows.len()).max(1)) {
+        paragraph(text, &format!("{} ({}): {}", check.metric, check.rule, check.reason), style);
+    }
+    let hidden =
+        broken.len().saturating_sub(room.rules.max(rows.len().min(room.rules) + others.len()));
+    if hidden > 0 {
+        let _ =
+            writeln!(text, "  {}", style.faint(&format!("and {hidden} more rules: -v lists all")));
+    }
+    worst(text, report, &broken, room.items, style);
+    what_changed(text, report, style);
+    next(text, report, style);
+}
+
+/// A failed entry where there is no room for more than its first cause.
+fn failed_in_a_line(text: &mut String, report: &Report, style: Style) {
+    let broken: Vec<&Check> = select::checks(report, Verdict::Fail).collect();
+    failed_head(text, report, &broken, common_slice(&broken), style);
+    let line = format!("{} · {}", cause(report, Verdict::Fail), show(report));
+    let _ = writeln!(text, "  {}", clip(&printable(&line), style.width - 2));
+}
+
+fn failed_head(
+    text: &mut String,
+    report: &Report,
+    broken: &[&Check],
+    slice: Option<&str>,
+    style: Style,
+) {
+    let all: Vec<&Check> = report.gate.iter().flat_map(|gate| &gate.checks).collect();
+    let ruled = all.iter().filter(|check| check.rule != "control").count();
     let place = slice.map(|slice| format!(", on {slice}")).unwrap_or_default();
     let head = format!(
         "{} {}: {} of {} failed{place}",
@@ -355,20 +437,6 @@ fn failed(text: &mut String, report: &Report, room: (usize, usize), style: Style
     );
     let head = clip(&printable(&head), style.width - 2).into_owned();
     let _ = writeln!(text, "{} {}", State::Fail.mark(style), style.strong(&head));
-    let (rows, others): (Vec<&Check>, Vec<&Check>) =
-        broken.iter().partition(|check| check.threshold.is_some());
-    rules(text, report, &rows[..rows.len().min(room.0)], slice, style);
-    for check in others.iter().take(room.0.saturating_sub(rows.len()).max(1)) {
-        paragraph(text, &format!("{} ({}): {}", check.metric, check.rule, check.reason), style);
-    }
-    let hidden = broken.len().saturating_sub(room.0.max(rows.len().min(room.0) + others.len()));
-    if hidden > 0 {
-        let _ =
-            writeln!(text, "  {}", style.faint(&format!("and {hidden} more rules: -v lists all")));
-    }
-    worst(text, report, &broken, room.1, style);
-    what_changed(text, report, style);
-    next(text, report, style);
 }
 
 /// The slice that all failed rules are over.
@@ -388,20 +456,24 @@ fn rules(text: &mut String, report: &Report, rows: &[&Check], slice: Option<&str
         Some(own) => format!("{} on {own}", check.metric),
         None => check.metric.clone(),
     };
+    let limits: Vec<String> = rows.iter().map(|check| allowed(check)).collect();
+    let limit = limits.iter().map(|limit| columns(limit)).max().unwrap_or(0).max(7);
+    // Rule, value and change, with the space before each of them and before the limit.
+    let most = style.width.saturating_sub(2 + 11 + 10 + 10 + 2 + limit).clamp(12, 36);
     let names: Vec<String> =
-        rows.iter().map(|check| clip(&printable(&title(check)), 36).into_owned()).collect();
-    let wide = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(6);
+        rows.iter().map(|check| clip(&printable(&title(check)), most).into_owned()).collect();
+    let wide = names.iter().map(|name| columns(name)).max().unwrap_or(0).max(6);
     let changes: Vec<(String, String)> =
         rows.iter().map(|check| difference(report, check)).collect();
     let ends = changes.iter().map(|(_, ends)| ends.chars().count()).max().unwrap_or(0);
     // Under 70 columns the interval goes first, then the baseline.
-    let full = 2 + wide + 2 + 9 + 2 + 8 + 2 + 8 + 2 + 8 + 1 + ends + 2 + 8;
+    let full = 2 + wide + 2 + 9 + 2 + 8 + 2 + 8 + 2 + 8 + 1 + ends + 2 + limit.max(8);
     let with_interval = ends > 0 && full <= style.width;
     let with_baseline = full - ends <= style.width;
     let ends = if with_interval { ends } else { 0 };
     let row = |cells: [&str; 7]| {
         let [name, rule, baseline, now, change, interval, allowed] = cells;
-        let mut line = format!("  {name:<wide$}  {rule:<9}");
+        let mut line = format!("  {}  {rule:<9}", padded(name, wide));
         if with_baseline {
             let _ = write!(line, "  {baseline:>8}");
         }
@@ -414,19 +486,26 @@ fn rules(text: &mut String, report: &Report, rows: &[&Check], slice: Option<&str
     };
     let head = row(["rule", "", "baseline", "now", "change", "[95 %]", "allowed"]);
     let _ = writeln!(text, "{}", style.faint(&head));
-    for ((check, name), (amount, interval)) in rows.iter().zip(&names).zip(&changes) {
+    let named = rows.iter().zip(&names).zip(limits);
+    for (((check, name), allowed), (amount, interval)) in named.zip(&changes) {
         let value =
             |value: Option<f64>| value.map_or_else(|| format::NONE.to_owned(), |v| short(v, 3));
-        let limit = check.threshold.unwrap_or_default();
-        let allowed = match check.rule.as_str() {
-            "min" => format!("≥ {limit}"),
-            "max" => format!("≤ {limit}"),
-            _ => format!("{limit}"),
-        };
         let (baseline, now) = (value(check.baseline), value(check.value));
-        let line = row([name, &check.rule, &baseline, &now, amount, interval, &allowed]);
+        let rule = clip(&printable(&check.rule), 9).into_owned();
+        let line = row([name, &rule, &baseline, &now, amount, interval, &allowed]);
         let _ = writeln!(text, "{line}");
     }
+}
+
+/// The limit of a rule.
+fn allowed(check: &Check) -> String {
+    let limit = check.threshold.unwrap_or_default();
+    let text = match check.rule.as_str() {
+        "min" => format!("≥ {limit}"),
+        "max" => format!("≤ {limit}"),
+        _ => format!("{limit}"),
+    };
+    clip(&text, 14).into_owned()
 }
 
 /// The change that a rule is about, and its interval.
@@ -515,12 +594,26 @@ fn what_changed(text: &mut String, report: &Report, style: Style) {
     paragraph(text, &format!("what changed: {line}"), style);
 }
 
+/// The command that shows the items behind a failure.
+fn show(report: &Report) -> String {
+    let worse = if report.comparison.is_some() { " --worse" } else { "" };
+    format!("karat show {}/{}{worse}", report.evaluation, report.name)
+}
+
+/// The data of an entry that passed, if it is not that of the baseline: what was left out of the comparison
+/// is not seen in its scores.
+fn changed_data(text: &mut String, report: &Report, style: Style) {
+    let data = report.comparison.as_ref().and_then(|comparison| comparison.data.as_ref());
+    for line in data.into_iter().flat_map(|data| data.lines(2)) {
+        paragraph(text, &format!("note: {}: {line}", report.name), style);
+    }
+}
+
 /// The commands that come next.
 fn next(text: &mut String, report: &Report, style: Style) {
-    let (evaluation, name) = (&report.evaluation, &report.name);
-    let mut steps = vec![format!("karat show {evaluation}/{name}")];
+    let name = &report.name;
+    let mut steps = vec![show(report)];
     if report.comparison.is_some() {
-        steps[0].push_str(" --worse");
         steps.push(format!("accept on purpose: karat baseline update --only {name}"));
     }
     paragraph(text, &format!("next: {}", steps.join(" · ")), style);
@@ -563,28 +656,34 @@ fn last(
     let with = |state: State| -> Vec<&&Report> {
         reports.iter().filter(|report| State::of(report) == state).collect()
     };
-    let named = |reports: &[&&Report], verdict: Verdict| {
-        let names = reports.iter().map(|report| {
-            let name = format!("{} {}", report.evaluation, report.name);
-            format!("{name} ({})", cause(report, verdict))
-        });
-        names.collect::<Vec<_>>().join(", ")
+    let named = |reports: &[&&Report], verdict: Verdict| -> Vec<(String, String)> {
+        let name = |report: &Report| format!("{} {}", report.evaluation, report.name);
+        reports.iter().map(|report| (name(report), cause(report, verdict))).collect()
     };
+    let lost = check.not_measured.iter();
+    let lost = lost.map(|entry| (format!("{} {}", entry.evaluation, entry.name), String::new()));
     let (fail, open) = (with(State::Fail), with(State::Inconclusive));
-    let mut parts = Vec::new();
-    if !fail.is_empty() {
-        parts.push(format!("{} of {all} failed: {}", fail.len(), named(&fail, Verdict::Fail)));
-    }
-    if !check.not_measured.is_empty() {
-        let lost = &check.not_measured;
-        let names: Vec<String> =
-            lost.iter().map(|entry| format!("{} {}", entry.evaluation, entry.name)).collect();
-        parts.push(format!("{} of {all} not measured: {}", lost.len(), names.join(", ")));
-    }
-    if !open.is_empty() {
-        let names = named(&open, Verdict::Inconclusive);
-        parts.push(format!("{} of {all} undecided: {names}", open.len()));
-    }
+    let groups: Vec<(&str, Vec<(String, String)>)> = [
+        ("failed", named(&fail, Verdict::Fail)),
+        ("not measured", lost.collect()),
+        ("undecided", named(&open, Verdict::Inconclusive)),
+    ]
+    .into_iter()
+    .filter(|(_, entries)| !entries.is_empty())
+    .collect();
+    let said = |causes: usize, names: usize| -> Vec<String> {
+        let group = |(word, entries): &(&str, Vec<(String, String)>)| {
+            format!("{} of {all} {word}: {}", entries.len(), list(entries, causes, names))
+        };
+        groups.iter().map(group).collect()
+    };
+    // What does not fit is left out from the end: causes, then names.
+    let most = groups.iter().map(|(_, entries)| entries.len()).max().unwrap_or(0);
+    let fewer = (1..most).rev().map(|names| (1, names));
+    let shorter = [(most, most), (1, most)].into_iter().chain(fewer).chain([(0, 1)]);
+    let fits = |parts: &Vec<String>| columns(&printable(&parts.join("; "))) <= style.width - 2;
+    let mut parts =
+        shorter.map(|(causes, names)| said(causes, names)).find(fits).unwrap_or_else(|| said(0, 1));
     let state = match (parts.is_empty(), check.verdict) {
         (true, _) if with(State::NoGate).len() == all => State::NoGate,
         (true, _) => State::Pass,
@@ -603,7 +702,7 @@ fn last(
     let mut line = parts.join("; ");
     if let Some(page) = page {
         let whole = format!("{line} · {page}");
-        if whole.chars().count() <= room {
+        if columns(&whole) <= room {
             line = whole;
         } else {
             let _ = writeln!(text, "{}", style.faint(&format!("report: {page}")));
@@ -618,18 +717,35 @@ fn last(
     let _ = writeln!(text, "{} {line}", state.mark(style));
 }
 
-/// The first cause of a verdict, and the number of the others: `recall@5 −0.228 and 6 more`.
+/// Entries by name, the first of them with their causes.
+fn list(entries: &[(String, String)], causes: usize, names: usize) -> String {
+    let shown = entries.iter().take(names).enumerate().map(|(at, (name, cause))| match cause {
+        cause if at < causes && !cause.is_empty() => format!("{name} ({cause})"),
+        _ => name.clone(),
+    });
+    let mut text = shown.collect::<Vec<_>>().join(", ");
+    if entries.len() > names {
+        let _ = write!(text, " and {} more", entries.len() - names);
+    }
+    text
+}
+
+/// The first cause of a verdict, and the number of the others: `recall@5 −0.228 and 6 more`,
+/// `success@5 1.000, min 0.9`.
 fn cause(report: &Report, verdict: Verdict) -> String {
     let checks: Vec<&Check> = select::checks(report, verdict).collect();
     let Some(first) = checks.first() else { return String::new() };
-    let amount = delta_of(report, &first.metric, first.slice.as_deref())
-        .and_then(|delta| delta.delta)
-        .map(|amount| plus(amount, 3))
-        .or_else(|| first.value.map(|value| short(value, 3)));
-    let amount = amount.filter(|_| first.threshold.is_some());
     let mut text = first.metric.clone();
-    if let Some(amount) = amount {
-        text.push_str(&format!(" {amount}"));
+    if let Some(limit) = first.threshold {
+        let value = first.value.map(|value| format!(" {}", short(value, 3))).unwrap_or_default();
+        let change = delta_of(report, &first.metric, first.slice.as_deref())
+            .and_then(|delta| delta.delta)
+            .map(|amount| format!(" {}", plus(amount, 3)));
+        // A change says nothing about a limit of the value itself.
+        text.push_str(&match first.rule.as_str() {
+            rule @ ("min" | "max") => format!("{value}, {rule} {limit}"),
+            _ => change.unwrap_or(value),
+        });
     }
     if checks.len() > 1 {
         text.push_str(&format!(" and {} more", checks.len() - 1));

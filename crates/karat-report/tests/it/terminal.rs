@@ -3,7 +3,9 @@
 use crate::sample;
 
 use karat_core::baseline::Baseline;
+use karat_core::observed::Observed;
 use karat_core::report::{CheckReport, Report, Verdict};
+use karat_io::text::columns;
 use karat_report::terminal::{self, Style};
 
 const PLAIN: Style = Style { colors: false, width: 80 };
@@ -87,5 +89,82 @@ fn the_last_line_is_the_verdict() {
         let text = shown(&CheckReport { verdict, ..sample::small() });
         let name = verdict.map_or("not measured", Verdict::name);
         assert!(text.lines().last().unwrap().starts_with(&format!("{name}: ")), "{text}");
+    }
+}
+
+/// Every text of the check in characters that take two columns each.
+fn wide(check: &CheckReport) -> CheckReport {
+    let mut check = check.clone();
+    for report in &mut check.reports {
+        report.name = "検索エンジンの性能を測る".to_owned();
+        for item in &mut report.items {
+            if let Some(Observed::Ranking(ranking)) = &mut item.observed {
+                ranking.query = "壊れたログイン画面についてチケットを開く".repeat(8);
+            }
+        }
+        for check in report.gate.iter_mut().flat_map(|gate| &mut gate.checks) {
+            check.reason = "回収率が下がりました ".repeat(20);
+        }
+    }
+    for entry in &mut check.not_measured {
+        entry.name = "検索エンジン".to_owned();
+        entry.reason = "索引が開けません ".repeat(30);
+    }
+    check
+}
+
+#[test]
+fn a_summary_keeps_the_width_of_the_terminal_also_in_wide_characters() {
+    let written = ["karat-report/report.html".to_owned(), "karat-report/report.json".to_owned()];
+    let kinds = sample::kinds::all();
+    for check in [sample::small(), kinds, sample::hostile(), sample::kinds::hostile()] {
+        for check in [wide(&check), check] {
+            for width in [60, 80, 100, 160, 200] {
+                let text = terminal::summary(&check, &written, Style { colors: false, width });
+                for line in text.lines() {
+                    assert!(columns(line) <= width, "{} of {width}: {line}", columns(line));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_last_line_of_an_undecided_check_has_the_value_and_the_limit() {
+    let mut report = sample::undecided();
+    let gate = report.gate.as_mut().unwrap();
+    let open = gate.checks.iter_mut().find(|check| check.verdict == Verdict::Inconclusive);
+    let open = open.unwrap();
+    let (metric, rule) = (open.metric.clone(), open.rule.clone());
+    assert_eq!(rule, "min");
+    let value = open.value.unwrap();
+    // Compared with a baseline of the same value, it is the value that is too uncertain.
+    report.comparison = sample::failing().comparison;
+    report.comparison.as_mut().unwrap().deltas =
+        vec![sample::delta(&metric, value, value, &[], &[])];
+    let limit = report.gate.as_ref().unwrap().checks[0].threshold.unwrap();
+    let text = terminal::summary(&sample::single(report), &[], PLAIN);
+    let last = text.lines().last().unwrap();
+    assert!(last.contains(&format!("({metric} {value:.3}, min {limit})")), "{last}");
+}
+
+#[test]
+fn a_failed_check_fits_a_screen_however_much_failed() {
+    let written = ["karat-report/report.html".to_owned(), "karat-report/report.json".to_owned()];
+    for (failed, passed) in [(1, 0), (2, 1), (3, 0), (6, 2), (12, 30)] {
+        let named = |report: Report, n: usize| Report { name: format!("entry-{n}"), ..report };
+        let mut check = sample::single(named(sample::failing(), 0));
+        check.reports.extend((1..failed).map(|n| named(sample::failing(), n)));
+        check.reports.extend((0..passed).map(|n| named(sample::passing(), 100 + n)));
+        for width in [60, 100, 160] {
+            let text = terminal::summary(&check, &written, Style { colors: false, width });
+            assert!(text.lines().count() <= 40, "{failed} failed at {width}:\n{text}");
+            let last = text.lines().last().unwrap();
+            assert!(last.starts_with(&format!("✗ {failed} of ")), "{last}");
+            assert!(!last.ends_with('…'), "{last}");
+            // Where there is no room for its metric, the entry is named.
+            let named = if width > 60 { "retrieval entry-0 (" } else { "retrieval entry-0" };
+            assert!(last.contains(named), "{last}");
+        }
     }
 }

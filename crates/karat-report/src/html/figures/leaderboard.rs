@@ -12,7 +12,7 @@ pub(in crate::html) fn leaderboard(table: &Leaderboard) -> Vec<Figure> {
     let measured: Vec<Measured> =
         table.rows.iter().map(|row| as_measured(&table.metric, row)).collect();
     let named = |(row, measured): (&'_ Standing, _)| {
-        (format!("{} · {}", rank(row.ranks), row.name), None, measured)
+        (format!("{} · {}", rank(row.ranks), row.shown()), None, measured)
     };
     let rows: Vec<_> = table.rows.iter().zip(&measured).map(named).collect();
     let values = Figure::bars(&table.metric, "system", vec![Group::of(None, bars(&rows))])
@@ -24,8 +24,8 @@ pub(in crate::html) fn leaderboard(table: &Leaderboard) -> Vec<Figure> {
     pairs.sort_by(|a, b| a.p_holm.unwrap_or(1.0).total_cmp(&b.p_holm.unwrap_or(1.0)));
     let pairs = pairs.into_iter().map(|pair| {
         vec![
-            Cell::text(&pair.better),
-            Cell::text(&pair.worse),
+            Cell::text(table.label(&pair.better)),
+            Cell::text(table.label(&pair.worse)),
             Cell { text: optional(pair.delta), number: true, ..Cell::default() },
             Cell::text(range(pair.interval.as_ref(), " – ")),
             Cell { text: optional(pair.p_holm), number: true, ..Cell::default() },

@@ -64,13 +64,13 @@ fn trade_off(context: &Context<'_>, all: &[Report]) -> Option<Figure> {
         };
         let title = format!(
             "{}: attack success {}, utility {}",
-            report.name,
+            report.label(),
             shown(success),
             shown(utility)
         );
         let point = Point { x, y: utility.value, ends: ends(utility), span: ends(success), title };
-        lines.push(Line::new(&report.name, &[point], &scale));
-        rows.push(vec![report.name.clone(), shown(success), shown(utility)]);
+        lines.push(Line::new(&report.label(), &[point], &scale));
+        rows.push(vec![report.label().into_owned(), shown(success), shown(utility)]);
     }
     if lines.is_empty() {
         return None;

@@ -139,6 +139,7 @@ pub(crate) fn delta(
         delta: Some(change),
         better,
         interval: interval(change - 0.2, change + 0.1, "bootstrap"),
+        no_interval: None,
         p_value: Some(0.02),
         p_holm: Some(0.04),
         test: Some("sign_flip_exact".to_owned()),
