@@ -1,9 +1,13 @@
-"""Texts of others in the logs of CI systems: no line starts a command or an annotation of GitHub, GitLab or Azure,
-and no control character gets through, whatever command prints the text."""
+"""Texts of others in the logs of CI systems and on terminals: no line starts a command or an annotation of GitHub,
+GitLab or Azure, and no control character gets through, whatever command prints the text."""
 
+import os
+import pty
 import re
+import subprocess
+import threading
 
-from common import SERVER, lines, scratch, write
+from common import SERVER, environment, lines, scratch, write
 
 COMMANDS = [
     "::error file=app.js,line=1::forged",
@@ -104,8 +108,65 @@ COMMANDS_RUN = [
 
 COMMAND = re.compile(r"^\s*::|##\[|##vso\[|section_(start|end):\d+:[\w.-]+\r|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069]")
 
+# A terminal gets nothing that moves its cursor, changes its colours or title, or hides and turns text. Without colours
+# stdout has no sequence at all; a progress bar on stderr may clear its line and move up to it.
+RAW = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+BAR = re.compile(r"\x1b\[(2K|\d*[AG]|0?m)")
+
+
+def read_all(master, into):
+    """Reads a terminal until its last writer is gone."""
+    while True:
+        try:
+            read = os.read(master, 65536)
+        except OSError:
+            return
+        if not read:
+            return
+        into.append(read)
+
+
+def on_terminals(team, words, folder, seconds=60):
+    """What a command writes to two terminals, one for stdout and one for stderr."""
+    pairs = [pty.openpty() for _ in range(2)]
+    texts = [[], []]
+    readers = [threading.Thread(target=read_all, args=(master, text)) for (master, _), text in zip(pairs, texts)]
+    process = subprocess.Popen(
+        [team.karat, *words], cwd=folder, env=environment({"TERM": "xterm-256color"}), stdin=subprocess.DEVNULL,
+        stdout=pairs[0][1], stderr=pairs[1][1], start_new_session=True,
+    )  # fmt: skip
+    for _, slave in pairs:
+        os.close(slave)
+    for reader in readers:
+        reader.start()
+    try:
+        code = process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        code = process.wait() or -9
+    for reader in readers:
+        reader.join(10)
+    for master, _ in pairs:
+        os.close(master)
+    return code, *(b"".join(text).decode(errors="replace") for text in texts)
+
+
+def terminals(team):
+    area = team.area("control characters on a terminal")
+    seen = 0
+    with scratch() as folder:
+        write(folder, files())
+        for words in COMMANDS_RUN:
+            code, out, err = on_terminals(team, words, folder)
+            seen += "forged" in out + err
+            found = RAW.search(out) or RAW.search(BAR.sub("", err))
+            area.attempt(code in (0, 1, 2, 3, 4) and not found, f"{' '.join(words)} → {code}, {found and found[0]!r}")
+    area.attempt(seen > len(COMMANDS_RUN) // 4, f"only {seen} outputs showed a text")
+    area.figure(f"{seen} of {len(COMMANDS_RUN)} commands showed such a text, escaped")
+
 
 def run(team):
+    terminals(team)
     area = team.area("log commands of CI systems")
     seen = 0
     for system, value in SYSTEMS.items():
