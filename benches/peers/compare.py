@@ -35,6 +35,7 @@ SCALE_QUERIES, SCALE_RESULTS = (10_000, 100_000, 1_000_000), 10
 def main():
     options = arguments()
     try:
+        page = options.page and parted(options.page)
         report = scale(options) if options.scale else compare(options)
     except agreement.Disagreement as error:
         print(f"benches/peers/run: {error}", file=sys.stderr)
@@ -48,6 +49,9 @@ def main():
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump(report, file, indent=2)
             file.write("\n")
+    if page:
+        with open(options.page, "w", encoding="utf-8") as file:
+            file.write(markdown(report).join(page))
     return 0
 
 
@@ -62,7 +66,10 @@ def arguments():
     parser.add_argument("--rounds", type=positive, default=3, help="complete runs of each, the best counts (3)")
     parser.add_argument("--karat", metavar="PATH", help="measure this binary instead of building one")
     parser.add_argument("--json", metavar="FILE", help="write everything measured to FILE")
+    parser.add_argument("--page", metavar="FILE", help="put the tables between the marks of this Markdown page")
     options = parser.parse_args()
+    if options.page and (options.scale or options.peers_only or options.quick):
+        parser.error("--page is for a whole comparison")
     if options.peers_only and (options.scale or options.karat):
         parser.error("--peers-only leaves karat out, --scale and --karat ask for it")
     if options.json and not os.access(os.path.dirname(os.path.abspath(options.json)), os.W_OK):
@@ -248,6 +255,32 @@ def print_table(title, rows, smallest_mb):
         ratio = "-" if row["ratio"] is None else f"{row['ratio']:.1f}"
         peak = peak_text(row["peak_mb"], smallest_mb)
         print(f"{row['tool']:<32}{row['cpu_s']:>10.3f}{peak:>10}{ratio:>10}")
+
+
+def parted(path):
+    """The page before and behind its figures."""
+    begin, end = "<!-- figures: begin -->\n", "<!-- figures: end -->\n"
+    with open(path, encoding="utf-8") as file:
+        page = file.read()
+    if page.count(begin) != 1 or page.count(end) != 1:
+        raise measure.Failed(f"{path} must have the lines {begin.strip()} and {end.strip()} once each")
+    before, rest = page.split(begin)
+    return before + begin, end + rest.split(end)[1]
+
+
+def markdown(report):
+    machine = report["machine"]
+    versions = ", ".join(f"{name} {version}" for name, version in sorted(report["peers"].items()))
+    lines = [
+        f"{report['karat']}, {versions}; Python {report['python']}; {machine['processor']}, "
+        f"{machine['cores']} cores; best of {report['rounds']} runs each."
+    ]
+    for one in report["comparisons"]:
+        lines += ["", f"**{one['title']}**", "", "| | CPU s | peak MB | × Karat |", "| --- | ---: | ---: | ---: |"]
+        for row in one["rows"]:
+            peak = peak_text(row["peak_mb"], report["smallest_measurable_mb"]).replace("<=", "≤")
+            lines.append(f"| {row['tool']} | {row['cpu_s']:.2f} | {peak} | {row['ratio']:.1f} |")
+    return "\n" + "\n".join(lines) + "\n\n"
 
 
 def peak_text(peak, smallest_mb):

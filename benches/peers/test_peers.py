@@ -46,6 +46,27 @@ class Agreement(unittest.TestCase):
             agreement.require([command("karat", {"map": 0.5}, {"map": 0.6}), command("peer", {"map": 0.5})], ["map"])
 
 
+class Page(unittest.TestCase):
+    REPORT = {
+        "karat": "karat 0.1.0", "peers": {"ragas": "1.2"}, "python": "3.12.1", "rounds": 3, "smallest_measurable_mb": 10,
+        "machine": {"processor": "a processor", "cores": 2},
+        "comparisons": [{"title": "Calls", "rows": [{"tool": "karat", "cpu_s": 0.5, "peak_mb": 10, "ratio": 1.0},
+                                                    {"tool": "ragas", "cpu_s": 5, "peak_mb": 250, "ratio": 10.0}]}],
+    }
+
+    def test_figures_are_between_the_marks_and_the_rest_stays(self):
+        with tempfile.TemporaryDirectory() as folder:
+            page = Path(folder, "page.md")
+            page.write_text("a\n<!-- figures: begin -->\nold\n<!-- figures: end -->\nb\n")
+            made = compare.markdown(self.REPORT).join(compare.parted(page))
+            self.assertTrue(made.startswith("a\n<!-- figures: begin -->\n\nkarat 0.1.0, ragas 1.2;"), made)
+            self.assertTrue(made.endswith("| ragas | 5.00 | 250 | 10.0 |\n\n<!-- figures: end -->\nb\n"), made)
+            self.assertIn("| karat | 0.50 | ≤ 10 | 1.0 |", made)
+            page.write_text("no marks")
+            with self.assertRaises(measure.Failed):
+                compare.parted(page)
+
+
 class Data(unittest.TestCase):
     def made(self, kind, *sizes):
         folder = tempfile.TemporaryDirectory()

@@ -45,6 +45,7 @@ pub(crate) fn align<'a>(
         });
     }
     let data = comparable_data(before, &after.dataset, after.contents.as_ref())?;
+    let data = data.or_else(|| selected(before, after));
     let old = distinct(before.items.iter().map(|item| item.id.as_str()), "before")?;
     let new = distinct(after.items.iter().map(|item| item.id.as_str()), "now")?;
     let whole = || (Cow::Borrowed(before), Cow::Borrowed(after));
@@ -77,6 +78,14 @@ pub(crate) fn align<'a>(
     Ok(Aligned { before, after, data, depth })
 }
 
+/// The way the items differ where other ones of the same data were chosen; none where that is not known.
+fn selected(before: &Baseline, after: &Report) -> Option<DataChange> {
+    let (old, new) = (before.contents.as_ref()?, after.contents.as_ref()?);
+    let change = DataChange::between(old, new);
+    let shares = new.items.keys().any(|id| change.is_same(id));
+    Some(change).filter(|change| change.no_corpus && shares && !change.items.is_empty())
+}
+
 /// Refuses data that shares nothing with a baseline's. Returns the way it differs, if it does.
 ///
 /// # Errors
@@ -106,7 +115,10 @@ pub fn comparable_data(
     let change = DataChange::between(old, new);
     if !new.items.keys().any(|id| old.items.contains_key(id) && change.is_same(id)) {
         let lines = change.lines(3).join("; ");
-        return refuse(format!("no item of the golden set is the same ({lines})"));
+        return refuse(match change.no_corpus {
+            true => format!("no item is the same ({lines})"),
+            false => format!("no item of the golden set is the same ({lines})"),
+        });
     }
     Ok(Some(change))
 }

@@ -22,6 +22,9 @@ use karat_io::text::printable;
 /// So many differing items are tested exactly whatever their values.
 pub(crate) const EXACT: u32 = 24;
 
+/// Fewer groups than this are too few to draw from: two of them would often give an interval of no width.
+const FEWEST_TO_DRAW: usize = 6;
+
 /// The number of seeded permutations where the exact test is too large.
 pub(crate) const PERMUTATIONS: u64 = 20_000;
 
@@ -242,6 +245,10 @@ pub(crate) fn delta(
         wanted.map(|pair| pair.item.id.clone()).collect()
     };
     let (p_value, test) = paired_test(&paired, after.seed).unzip();
+    let (interval, no_interval) = match interval(&paired, after.seed) {
+        Ok(interval) => (interval, None),
+        Err(reason) => (None, Some(reason)),
+    };
     Delta {
         metric: id.clone(),
         slice: selector.slice.as_ref().map(ToString::to_string),
@@ -249,7 +256,8 @@ pub(crate) fn delta(
         after: headlines.after,
         delta: paired.delta(),
         better,
-        interval: interval(&paired, after.seed),
+        interval,
+        no_interval,
         p_value,
         p_holm: None,
         test: test.map(str::to_owned),
@@ -281,19 +289,33 @@ fn paired_test(paired: &Paired<'_>, seed: u64) -> Option<(f64, &'static str)> {
     Some((test.p, if test.exact { "sign_flip_exact" } else { "sign_flip_seeded" }))
 }
 
-fn interval(paired: &Paired<'_>, seed: u64) -> Option<Interval> {
+/// The interval of a change; none where the value is not a mean of items.
+///
+/// # Errors
+/// The reason, where few groups changed alike.
+fn interval(paired: &Paired<'_>, seed: u64) -> Result<Option<Interval>, String> {
     if paired.pairs.is_empty() || !paired.is_mean() {
-        return None;
+        return Ok(None);
     }
     if paired.pairs.iter().all(|pair| pair.change().abs() <= ROUNDING) {
-        return Some(Interval {
+        return Ok(Some(Interval {
             low: 0.0,
             high: 0.0,
             level: LEVEL,
             method: "no_change".to_owned(),
-        });
+        }));
     }
-    paired.interval(seed)
+    match paired.blocks(Pair::change).len() {
+        groups if groups < FEWEST_TO_DRAW && groups < paired.pairs.len() => {
+            paired.interval_of_few_groups().map(Some).ok_or_else(|| {
+                format!(
+                    "{groups} groups of items that succeed or fail together changed alike: they are too few for \
+                     an interval"
+                )
+            })
+        }
+        _ => Ok(paired.interval(seed)),
+    }
 }
 
 #[cfg(test)]

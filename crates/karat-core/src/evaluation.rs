@@ -352,7 +352,7 @@ pub trait Evaluation: Sized + Send + Sync + 'static {
 /// # Errors
 /// If more of them do.
 pub fn allowance<E: Evaluation>(observed: &Observations<'_, E>) -> Result<(), EvalError> {
-    let allowed = observed.entry.common.gate.max_errors;
+    let allowed = observed.entry.common.gate.allowed_errors();
     let excess = run::beyond_allowance(observed.outcomes, allowed, |id, answer| {
         E::unusable(observed.entry, id, answer)
     });

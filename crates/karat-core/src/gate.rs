@@ -37,9 +37,10 @@ pub struct Policy {
     /// Gate over this slice (`split=test`) instead of over all items.
     #[serde(default)]
     pub slice: Option<String>,
-    /// The largest share of items that may go unanswered, 0 by default.
-    #[serde(default)]
-    pub max_errors: f64,
+    /// The largest share of items that may go unanswered. Without it none may, but recorded runs that failed
+    /// are part of their record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_errors: Option<f64>,
     /// Items of which none may get worse.
     #[serde(default)]
     pub protected: Option<Protected>,
@@ -206,12 +207,17 @@ impl Policy {
         Policy { protected: None, metrics, ..self.clone() }
     }
 
+    /// The largest share of questions that may go unanswered.
+    pub fn allowed_errors(&self) -> f64 {
+        self.max_errors.unwrap_or(0.0)
+    }
+
     /// Finds what is wrong with the policy before anything is run.
     pub fn validate(&self) -> Result<(), GateError> {
-        if !(0.0..=1.0).contains(&self.max_errors) {
+        if let Some(share) = self.max_errors.filter(|share| !(0.0..=1.0).contains(share)) {
             return Err(GateError::Rule {
                 id: "max_errors".to_owned(),
-                message: format!("{} is not a share between 0 and 1", self.max_errors),
+                message: format!("{share} is not a share between 0 and 1"),
             });
         }
         self.slice_key()?;

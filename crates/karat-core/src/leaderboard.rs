@@ -4,7 +4,7 @@
 //! over all pairs of a table. A system's rank is a range: behind those that are really better, and
 //! ahead of those that are really worse.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::baseline::Baseline;
 use crate::compare::{Selector, delta};
@@ -71,7 +71,50 @@ fn groups<'a>(reports: impl Iterator<Item = &'a Report>) -> Vec<Vec<&'a Report>>
     for report in reports {
         groups.entry((&report.kind, &report.dataset.digest)).or_default().push(report);
     }
-    groups.into_values().filter(|group| (2..=MAX_SYSTEMS).contains(&group.len())).collect()
+    let mut groups: Vec<Vec<&Report>> = groups.into_values().collect();
+    join_partial(&mut groups);
+    groups.retain(|group| (2..=MAX_SYSTEMS).contains(&group.len()));
+    groups
+}
+
+/// Puts recorded runs of systems that lack some cases to those of the others under the same attacks: they are
+/// compared over the cases that both have. A system is in a table once.
+fn join_partial(groups: &mut Vec<Vec<&Report>>) {
+    fn is_recorded(report: &Report) -> bool {
+        report.kind == Kind::Resilience && report.system.kind == "file"
+    }
+    let of = |report: &Report| {
+        let attacks: BTreeSet<String> =
+            report.items.iter().filter_map(|item| item.tags.get("attack").cloned()).collect();
+        (report.dataset.id.clone(), report.dataset.version.clone(), attacks)
+    };
+    let (mut recorded, others): (Vec<_>, Vec<_>) =
+        groups.drain(..).partition(|group| group.iter().all(|report| is_recorded(report)));
+    // The largest table first, which is that of the whole set of cases.
+    recorded.sort_by_key(|group: &Vec<&Report>| {
+        std::cmp::Reverse((group.len(), group.first().map_or(0, |report| report.items.len())))
+    });
+    let mut joined: Vec<Vec<&Report>> = Vec::new();
+    for group in recorded {
+        let [first, ..] = group.as_slice() else { continue };
+        let ids: BTreeSet<&str> = first.items.iter().map(|item| item.id.as_str()).collect();
+        let fits = |table: &&mut Vec<&Report>| {
+            let Some(whole) = table.first().filter(|whole| of(whole) == of(first)) else {
+                return false;
+            };
+            let shared = whole.items.iter().filter(|item| ids.contains(item.id.as_str())).count();
+            let is_new = |report: &&Report| {
+                table.iter().all(|known| known.system.name != report.system.name)
+            };
+            2 * shared >= ids.len().max(1) && group.iter().all(is_new)
+        };
+        match joined.iter_mut().find(fits) {
+            Some(table) => table.extend(group),
+            None => joined.push(group),
+        }
+    }
+    groups.extend(others);
+    groups.extend(joined);
 }
 
 /// The first metric that every report has a value for.
@@ -203,6 +246,7 @@ fn leaderboard(group: &[&Report], id: &str, slice: Option<&SliceKey>) -> Option<
             let metric = measured(report, id, slice);
             Standing {
                 name: report.name.clone(),
+                label: Some(report.label().into_owned()).filter(|label| *label != report.name),
                 value: *value,
                 n: metric.map_or(0, |metric| metric.n),
                 interval: metric.and_then(|metric| metric.interval.clone()),
@@ -349,6 +393,42 @@ mod tests {
         assert_eq!(found, [("pass^4", None), ("pass^4", Some("area=web"))]);
         assert!(tables.iter().all(|table| table.pairs[0].real));
         assert!(of_reports(&reports, Some("recall@1"), &[]).is_empty());
+    }
+
+    #[test]
+    fn recorded_runs_that_lack_cases_are_in_the_table_of_the_others() {
+        let of = |name: &str, done: usize, cases: usize, digest: &str| {
+            let mut found = report(name, done);
+            found.kind = Kind::Resilience;
+            found.items.truncate(cases);
+            for item in &mut found.items {
+                let score = item.metrics.remove("task.success").unwrap();
+                item.metrics.insert("attack.success".to_owned(), score);
+                item.tags.insert("attack".to_owned(), "direct".to_owned());
+            }
+            found.metrics[0].id = "attack.success".to_owned();
+            found.dataset.digest = digest.to_owned();
+            found
+        };
+        let mut again = of("a.v1.2", 2, 20, "sha256:3");
+        again.system.name = "a".to_owned();
+        let mut other = of("other", 2, 20, "sha256:4");
+        for item in &mut other.items {
+            item.tags.insert("attack".to_owned(), "else".to_owned());
+        }
+        let reports = [
+            of("a", 2, 20, "sha256:1"),
+            of("b", 9, 20, "sha256:1"),
+            of("c", 9, 15, "sha256:2"),
+            again,
+            other,
+        ];
+        let tables = of_recorded(&reports);
+        assert_eq!(tables.len(), 1);
+        let names: Vec<&str> = tables[0].rows.iter().map(|row| row.name.as_str()).collect();
+        assert_eq!(names.len(), 3, "{names:?}");
+        let pair = tables[0].pairs.iter().find(|pair| pair.worse == "c" || pair.better == "c");
+        assert_eq!(pair.unwrap().pairs, 15);
     }
 
     #[test]

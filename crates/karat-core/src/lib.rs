@@ -18,6 +18,7 @@ pub mod finding;
 pub mod gate;
 pub mod journal;
 pub mod kind;
+pub mod label;
 pub mod leaderboard;
 pub mod observed;
 mod paired;

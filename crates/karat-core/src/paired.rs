@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use karat_metrics::stats;
 
-use crate::aggregate::{groups, is_near, paired_interval};
+use crate::aggregate::{LEVEL, groups, is_near, paired_interval};
 use crate::baseline::Baseline;
 use crate::report::{Interval, Item, Report};
 use crate::slice_key::SliceKey;
@@ -177,6 +177,36 @@ impl<'a> Paired<'a> {
         }
         let changes: Vec<f64> = self.pairs.iter().map(Pair::change).collect();
         paired_interval(&changes, &groups(self.pairs.iter().map(|pair| pair.item)), seed)
+    }
+
+    /// Student's interval of [`Paired::delta`] over the groups, for so few of them that a bootstrap, which draws
+    /// from them alone, is too narrow. `None` where they changed alike: nothing is known of their spread.
+    pub(crate) fn interval_of_few_groups(&self) -> Option<Interval> {
+        let scored: Vec<(&Item, f64)> =
+            self.pairs.iter().map(|pair| (pair.item, pair.change())).collect();
+        let parts = by_group(&scored);
+        let count = parts.len() as f64;
+        let of_part = |part: &Vec<f64>| {
+            let share = match self.average {
+                Some(Average::Groups) => 1.0 / count,
+                _ => part.len() as f64 / scored.len() as f64,
+            };
+            Some((share, stats::mean(part).ok()?))
+        };
+        let parts = parts.iter().map(of_part).collect::<Option<Vec<_>>>()?;
+        let delta: f64 = parts.iter().map(|(share, mean)| share * mean).sum();
+        let squares: f64 = parts.iter().map(|(share, mean)| (share * (mean - delta)).powi(2)).sum();
+        if squares.sqrt() <= ROUNDING {
+            return None;
+        }
+        let half = stats::student_two_sided_quantile(1.0 - LEVEL, count - 1.0)
+            * (squares * count / (count - 1.0)).sqrt();
+        let (mut low, mut high) = (delta - half, delta + half);
+        let is_share = |value: f64| (0.0..=1.0).contains(&value);
+        if self.pairs.iter().all(|pair| is_share(pair.before) && is_share(pair.after)) {
+            (low, high) = (low.max(-1.0), high.min(1.0));
+        }
+        Some(Interval { low, high, level: LEVEL, method: "student_clustered".to_owned() })
     }
 }
 

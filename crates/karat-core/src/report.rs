@@ -334,6 +334,9 @@ pub struct Delta {
     /// The interval of `delta`, where the value is the mean of its items' scores.
     #[serde(default)]
     pub interval: Option<Interval>,
+    /// The reason for which there is no interval of such a value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_interval: Option<String>,
     /// The two-sided p-value of the paired test, likewise.
     #[serde(default)]
     pub p_value: Option<f64>,
@@ -577,6 +580,11 @@ pub fn parse_check(path: &Path, text: &str) -> Result<CheckReport, InputError> {
         return Err(InputError::invalid(path, "report", message));
     }
     let head: Head = input::parse_json_text(path, text)?;
+    if head.schema.starts_with("karat.baseline/") {
+        let message =
+            "this is a baseline; `karat check` compares with it, and `karat compare` takes reports";
+        return Err(InputError::invalid(path, "report", message));
+    }
     let mut check: CheckReport = if head.schema.starts_with("karat.check/") {
         input::check_schema(path, Some(&head.schema), CHECK_SCHEMA)?;
         input::parse_json_text(path, text)?

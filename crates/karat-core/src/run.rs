@@ -96,6 +96,8 @@ pub trait Progress: Send + Sync {
     fn started(&self, total: usize, resumed: usize);
     /// A system is working on this (a tool, a step).
     fn working(&self, _on: &str) {}
+    /// A long step of the run begins, before or between the answers.
+    fn stage(&self, _what: &str) {}
     /// One more outcome is known.
     fn answered(&self, id: &str, failed: bool);
     /// All outcomes are known.

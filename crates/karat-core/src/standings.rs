@@ -21,11 +21,28 @@ pub struct Leaderboard {
     pub pairs: Vec<Pairing>,
 }
 
+impl Leaderboard {
+    /// The name of a system as people know it, by that of its report.
+    pub fn label<'a>(&'a self, name: &'a str) -> &'a str {
+        self.rows.iter().find(|row| row.name == name).map_or(name, Standing::shown)
+    }
+}
+
+impl Standing {
+    /// The name of the system as people know it.
+    pub fn shown(&self) -> &str {
+        self.label.as_deref().unwrap_or(&self.name)
+    }
+}
+
 /// The place of one system.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Standing {
     /// The name of the report.
     pub name: String,
+    /// The name of the system in the source of its outcomes, where the report cannot have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// The value.
     pub value: f64,
     /// Over how many items.

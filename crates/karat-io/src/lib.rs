@@ -17,6 +17,7 @@ pub mod private_file;
 pub mod process;
 pub mod redact;
 pub mod secrets;
+pub mod table;
 pub mod template;
 pub mod text;
 pub mod watcher;

@@ -94,14 +94,19 @@ pub fn is_secret_variable(name: &str, value: &str) -> bool {
     !MACHINE_VARIABLES.contains(&name) && !is_existing_path()
 }
 
-/// True if a value looks like a token: long, letters and digits mixed, no spaces or slashes.
+/// True if a value looks like a token, or has one after an equals sign: long, letters and digits mixed, no
+/// spaces or slashes.
 #[must_use]
 pub fn looks_like_token(value: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '+' | '=');
-    value.len() >= 20
-        && value.chars().all(plain)
-        && value.chars().any(|c| c.is_ascii_digit())
-        && value.chars().any(|c| c.is_ascii_alphabetic())
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '+');
+    let body = value.trim_end_matches('=');
+    let padding = value.len() - body.len();
+    body.split('=').all(|part| part.chars().all(plain))
+        && body.split('=').any(|part| {
+            part.len() + padding >= 20
+                && part.chars().any(|c| c.is_ascii_digit())
+                && part.chars().any(|c| c.is_ascii_alphabetic())
+        })
 }
 
 /// True if a value is a secret by its name or its look.
@@ -255,6 +260,18 @@ fn words_of(name: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_package_with_its_version_is_not_a_token() {
+        for value in ["mcp-server-time==1.0", "some-long-package==2.10.3"] {
+            assert!(!looks_like_token(value), "{value}");
+        }
+        for value in
+            ["c2VjcmV0IHZhbHVlMQ==", "session=0123456789abcdef0123", "a1b2c3d4e5f6a7b8c9d0"]
+        {
+            assert!(looks_like_token(value), "{value}");
+        }
+    }
 
     #[test]
     fn names_of_secrets_are_recognized() {

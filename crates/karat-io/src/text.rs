@@ -133,6 +133,24 @@ pub fn clip(text: &str, max_columns: usize) -> Cow<'_, str> {
     Cow::Borrowed(text)
 }
 
+/// The columns that a text takes in a terminal, counted as [`clip`] counts them.
+#[must_use]
+pub fn columns(text: &str) -> usize {
+    text.width()
+}
+
+/// A text with spaces behind it, so that it takes so many columns.
+///
+/// ```
+/// use karat_io::text::padded;
+///
+/// assert_eq!(padded("検索", 6), "検索  ");
+/// ```
+#[must_use]
+pub fn padded(text: &str, width: usize) -> String {
+    format!("{text}{:1$}", "", width.saturating_sub(columns(text)))
+}
+
 /// The last lines of a text that fit into `max_columns`, as one line: printable, with ` / ` between them and
 /// `…` where the text was cut. What a program says before it ends is at the end.
 #[must_use]

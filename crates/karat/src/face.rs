@@ -196,6 +196,16 @@ impl run::Progress for Progress {
         }
     }
 
+    fn stage(&self, what: &str) {
+        match &self.show {
+            Show::Nothing => {}
+            Show::Bar(_) => self.working(what),
+            Show::Lines(_) => {
+                let _ = writeln!(io::stderr(), "{}: {}", self.what, printable(what));
+            }
+        }
+    }
+
     fn answered(&self, _: &str, _: bool) {
         match &self.show {
             Show::Nothing => {}

@@ -158,6 +158,7 @@ fn server(command: &ServerCommand, terminal: &Terminal) -> Result<Exit, Stop> {
         ServerCommand::Record(arguments) => commands::server::record(arguments, terminal),
         ServerCommand::Distil(arguments) => commands::server::distil(arguments, terminal),
         ServerCommand::Drift(arguments) => commands::server::drift(arguments, terminal),
+        ServerCommand::Migration(arguments) => commands::server::migration(arguments, terminal),
         ServerCommand::Login(arguments) => commands::server::login(arguments, terminal),
         ServerCommand::Logout(arguments) => commands::server::logout(arguments, terminal),
     }

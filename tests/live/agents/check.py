@@ -25,7 +25,7 @@ OWN = {
     ".langsmith.jsonl": ALL, ".phoenix.json": ALL, ".phoenix-otlp.json": ALL, ".phoenix-frame.jsonl": ALL, ".sessions": ALL, ".printed": ALL,
 }
 # These have no spans of OpenTelemetry, or none that say what the model did.
-NO_SPANS = ("own+openai-agents", "own+haystack", "own+inspect", "own+claude", "own+codex", "mlflow+", "langsmith+")
+NO_SPANS = ("own+openai-agents", "own+haystack", "own+inspect", "own+claude", "own+codex", "own+gemini", "own+opencode", "mlflow+", "langsmith+")
 # Their content is in log records, which the other files of the run do not have.
 IN_LOGS = ("openai-v2+", "own+google-adk", "own+semantic-kernel", "otel+bedrock")
 # Clients: the program calls the tools, and what it sends back does not say whether they failed.
@@ -38,7 +38,7 @@ LESS = {
     "openinference+dspy": WORDS,  # has no usage
 }
 # What stands before the name of a tool.
-PREFIXES = {"own+semantic-kernel": "tools-"}
+PREFIXES = {"own+semantic-kernel": "tools-", "own+opencode": "tools_", "own+gemini.plain.printed": "mcp_tools_"}
 # They run the calls of a round at once and record that alone, so the order is that in which the threads began.
 ANY_ORDER = ("openinference+crewai",)
 
@@ -112,7 +112,7 @@ def check(name, kind, base):
     files = sorted(glob.glob(path + "/*")) if os.path.isdir(path) else [path]
     if kind == ".spans.jsonl" and os.path.exists(base + ".logs.jsonl") and os.path.getsize(base + ".logs.jsonl"):
         files.append(base + ".logs.jsonl")
-    scores, note = score(files, tasks_file(name))
+    scores, note = score(files, tasks_file(name + kind))
     if scores is None:
         return "FAILED", note
     library = name.split("+", 1)[1]

@@ -1,6 +1,7 @@
 """An MCP server with the five tools, over standard input and output, for the agents that take tools only so."""
 
 import json
+import os
 import sys
 
 TOOLS = {
@@ -24,6 +25,8 @@ def answer(method, params):
     if method == "tools/call":
         try:
             text, failed = str(TOOLS[params["name"]][2](**params["arguments"])), False
+            # For a client that takes a number for something else.
+            text = "It is " + text if os.environ.get("WORDS") else text
         except Exception as error:
             text, failed = f"error: {error}", True
         return {"content": [{"type": "text", "text": text}], "isError": failed}

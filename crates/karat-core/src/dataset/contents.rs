@@ -111,6 +111,9 @@ pub struct DataChange {
     pub corpus: Changes,
     /// The changes of the items: they are in no comparison.
     pub items: Changes,
+    /// True if there is no corpus on either side, as for recorded runs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_corpus: bool,
 }
 
 impl DataChange {
@@ -119,6 +122,7 @@ impl DataChange {
         DataChange {
             corpus: Changes::between(&before.corpus, &after.corpus),
             items: Changes::between(&before.items, &after.items),
+            no_corpus: before.corpus.is_empty() && after.corpus.is_empty(),
         }
     }
 
@@ -145,7 +149,8 @@ impl DataChange {
         }
         if !self.items.is_empty() {
             let kinds = kinds(&self.items).join(", ");
-            lines.push(format!("the golden set changed: {kinds}; left out of the comparison"));
+            let items = if self.no_corpus { "set of items" } else { "golden set" };
+            lines.push(format!("the {items} changed: {kinds}; left out of the comparison"));
         }
         lines
     }

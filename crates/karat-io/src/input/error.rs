@@ -82,7 +82,7 @@ pub enum InputError {
     },
     /// The file extension is not a known one.
     #[error(
-        "{}: unrecognized file extension; use .json, .jsonl, .ndjson, .yaml, .yml or .toml (.gz and .zst may follow)",
+        "{}: unrecognized file extension; use .json, .jsonl, .ndjson, .yaml, .yml or .toml (.gz, .zst or .xz may follow)",
         name(path)
     )]
     UnknownFormat {

@@ -16,12 +16,12 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format of a file by its extension. A final `.gz`, `.zst` or `.zstd` is ignored.
+    /// The format of a file by its extension. A final `.gz`, `.zst`, `.zstd` or `.xz` is ignored.
     #[must_use]
     pub fn of(path: &Path) -> Option<Self> {
         let extension = |path: &Path| path.extension()?.to_str().map(str::to_ascii_lowercase);
         let mut ending = extension(path)?;
-        if ["gz", "zst", "zstd"].contains(&ending.as_str()) {
+        if ["gz", "zst", "zstd", "xz"].contains(&ending.as_str()) {
             ending = extension(Path::new(path.file_stem()?))?;
         }
         match ending.as_str() {

@@ -1,13 +1,14 @@
 //! The messages of serde as people would put them: no names of Rust types.
 
 /// The words of serde's messages, and what they mean to a user.
-const TYPES: [(&str, &str); 6] = [
+const TYPES: [(&str, &str); 7] = [
     ("a sequence", "a list: [\"…\", \"…\"]"),
     ("a map", "an object"),
     ("a boolean", "true or false"),
     ("a string", "a text"),
     ("a borrowed string", "a text"),
     ("unit", "nothing"),
+    ("path string", "a path: \"…\""),
 ];
 
 /// The names of what was found.
@@ -78,6 +79,10 @@ mod tests {
     #[test]
     fn types_are_named_as_people_name_them() {
         for (serde, people) in [
+            (
+                "invalid type: integer `3`, expected path string",
+                "found the number `3`, expected a path: \"…\"",
+            ),
             (
                 "invalid type: map, expected a sequence",
                 "found an object, expected a list: [\"…\", \"…\"]",

@@ -9,7 +9,7 @@ use super::agent::ModelApi;
 #[derive(Subcommand)]
 pub(crate) enum ResilienceCommand {
     /// Score recorded runs: one report for each pipeline and attack
-    Score(ResilienceScoreArgs),
+    Score(Box<ResilienceScoreArgs>),
     /// Let an agent work in worlds, through a proxy, a guard or nothing
     Run(Box<ResilienceRunArgs>),
 }
@@ -42,9 +42,9 @@ pub(crate) struct ResilienceScoreArgs {
     /// A ceiling, such as attack.success=0.05; repeatable
     #[arg(long, value_name = "METRIC=VALUE")]
     pub(crate) max: Vec<String>,
-    /// The share of runs that may have failed; without it, any
-    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
-    pub(crate) max_errors: f64,
+    /// The largest share of runs that may have failed, 0 for none; without it, any
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) max_errors: Option<f64>,
     /// An output; its type from the ending (.json .html .md .xml .badge.json)
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(crate) outputs: Vec<PathBuf>,

@@ -114,6 +114,17 @@ fn compare_refuses_an_unknown_slice_and_an_item_twice() {
 }
 
 #[test]
+fn compare_knows_a_baseline_and_a_project_from_a_report() {
+    let scratch = Scratch::new();
+    scratch.project(GOLDEN, "baseline = \"b.json\"\n", BM25);
+    scratch.karat(&["baseline", "update"]).expect(0);
+    scratch.karat(&["check", "-o", "a.json"]).expect(0);
+    let compare = |file: &str| scratch.karat(&["compare", file, "a.json"]).expect(2);
+    compare("b.json").says(&["b.json", "this is a baseline", "`karat check` compares with it"]);
+    compare("karat.toml").says(&["karat.toml", "give a report.json"]);
+}
+
+#[test]
 fn compare_counts_what_lost_its_score_and_shows_names_as_they_are() {
     let scratch = Scratch::new();
     scratch.project(GOLDEN, "", BM25);

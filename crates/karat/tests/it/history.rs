@@ -315,3 +315,13 @@ fn a_history_is_written_as_a_site_also_where_it_is_read_only() {
     refused.says(&["not empty"]);
     assert_eq!(scratch.files().iter().filter(|file| file.starts_with("mine/")).count(), 1);
 }
+
+#[test]
+fn the_latest_value_is_the_one_of_the_latest_run_also_when_data_alternate() {
+    let scratch = three_runs();
+    scratch.project(GOLDEN, GATE, HALF);
+    check(&scratch, 180, &["--history"], 1);
+    scratch.karat(&["history", "site", "pages"]).expect(0);
+    let overview = scratch.read("pages/index.html");
+    assert!(overview.contains("4 values, from 1.0000 to 0.5000"), "{overview}");
+}

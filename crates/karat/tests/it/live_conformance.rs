@@ -4,7 +4,7 @@
 //! check, and the exceptions, each with its reason. A scenario that vanishes, a new one and an
 //! exception that passes by now all fail the test. `tests/live/conformance` installs the suite.
 
-use crate::common::live;
+use crate::common::{BM25, GOLDEN, Scratch, live};
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
@@ -242,6 +242,70 @@ fn the_client_logs_in_at_servers_of_revision_2025_03_26_that_have_metadata() {
     }
 }
 
+/// Scenarios about servers that have tools and nothing else. The others need tools of the suite's own.
+const TOOLS_ALONE: &[(&str, &[&str])] = &[
+    ("2025-11-25", &["server-initialize", "ping", "tools-list"]),
+    ("2026-07-28", &["tools-list"]),
+];
+/// Checks of `server-stateless` that `karat mcp` cannot pass: about headers, of which stdio has none, and
+/// about tools that the suite wants.
+const STATELESS_EXCEPTIONS: &[&str] = &[
+    "sep-2575-http-server-header-mismatch-400",
+    "sep-2575-server-rejects-undeclared-capability",
+    "sep-2575-missing-capability-http-400",
+    "sep-2575-http-server-no-independent-requests-on-stream",
+    "sep-2575-server-no-log-without-loglevel",
+];
+
+/// The suite knows servers by their address, so a bridge stands between it and the program.
+#[test]
+#[ignore = "needs tests/live/conformance; ./test conformance runs it"]
+fn karat_mcp_passes_the_scenarios_about_tools() {
+    let scratch = Scratch::new();
+    scratch.project(GOLDEN, "", BM25);
+    scratch.karat(&["check", "-q"]).expect(0);
+    let bridge = Demo::bridged(&scratch.path("karat.toml"));
+    for scenario in ["server-initialize", "ping", "tools-list"] {
+        let said = suite(RELEASED, &["server", "--url", &bridge.url, "--scenario", scenario]);
+        assert!(said.contains("Passed: 1/1, 0 failed"), "{scenario}: {said}");
+    }
+    for (revision, scenarios) in TOOLS_ALONE {
+        for scenario in *scenarios {
+            let (passed, failed) = checks(&bridge.url, scenario, revision);
+            assert!(passed.len() > 1 && failed.is_empty(), "{revision} {scenario}: {failed:?}");
+            assert!(passed.contains(&"wire-schema-valid".to_owned()), "{scenario}: {passed:?}");
+        }
+    }
+    let (passed, failed) = checks(&bridge.url, "server-stateless", "2026-07-28");
+    assert_eq!(failed, STATELESS_EXCEPTIONS, "these checks do not pass");
+    eprintln!("server-stateless: {} checks pass", passed.len());
+}
+
+/// The checks of one scenario that passed, and those that failed.
+fn checks(url: &str, scenario: &str, revision: &str) -> (Vec<String>, Vec<String>) {
+    let words = ["server", "--url", url, "--scenario", scenario, "--spec-version", revision];
+    let said = suite(NEWEST, &words);
+    let mut found = (Vec::new(), Vec::new());
+    for line in said.lines() {
+        // Lines such as `2026-11-17T13:28:54Z [tools-list  ] SUCCESS Server lists …`, in colours.
+        let mut parts = line.split('\u{1b}');
+        let first = parts.next().unwrap_or_default().to_owned();
+        let plain = parts
+            .fold(first, |plain, part| plain + part.split_once('m').map_or(part, |(_, text)| text));
+        let Some((name, rest)) = plain.split_once('[').and_then(|(_, rest)| rest.split_once(']'))
+        else {
+            continue;
+        };
+        match rest.trim_start().split_once(' ').map_or("", |(word, _)| word) {
+            "SUCCESS" => found.0.push(name.trim().to_owned()),
+            "FAILURE" | "WARNING" => found.1.push(name.trim().to_owned()),
+            _ => {}
+        }
+    }
+    assert!(!found.0.is_empty(), "no check of {scenario} in: {said}");
+    found
+}
+
 /// Checks that passed and failed, by scenario.
 type Summary = BTreeMap<String, (u64, u64)>;
 
@@ -343,9 +407,30 @@ impl Demo {
     fn start() -> Demo {
         let mut child =
             Command::new(example("conformance_server")).stdout(Stdio::piped()).spawn().unwrap();
+        let url = Demo::address(&mut child);
+        Demo { child, url }
+    }
+
+    /// `karat mcp` over stdio, behind a bridge that speaks HTTP.
+    fn bridged(project: &Path) -> Demo {
+        let bridge = repository().join("tests/live/stdio_bridge.mjs");
+        let mut child = Command::new(live().join("conformance/bin-node"))
+            .arg(bridge)
+            .args([env!("CARGO_BIN_EXE_karat"), "mcp", "--allow-run"])
+            .arg(project)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let url = Demo::address(&mut child);
+        Demo { child, url }
+    }
+
+    /// The address that it prints first.
+    fn address(child: &mut Child) -> String {
         let mut url = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
-        Demo { child, url: url.trim().to_owned() }
+        url.trim().to_owned()
     }
 }
 

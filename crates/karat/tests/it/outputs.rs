@@ -183,7 +183,7 @@ fn an_output_that_fails_does_not_hide_the_verdict() {
         Ran::from(command.env("GITHUB_STEP_SUMMARY", scratch.path(summary)).output().unwrap())
     };
     let ran = run(&["check"], "no/such/folder/summary.md").expect(2);
-    assert!(ran.stdout.contains("retrieval r (map 1.000)"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("retrieval r (map 1.000, max 0.5)"), "{}", ran.stdout);
     assert!(ran.stdout.contains("report: karat-report/report.json"), "{}", ran.stdout);
     for words in ["GITHUB_STEP_SUMMARY", "exit code 1"] {
         assert!(ran.stderr.contains(words), "{}", ran.stderr);

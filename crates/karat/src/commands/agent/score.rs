@@ -89,9 +89,9 @@ pub(crate) fn policy(
     min: &[String],
     max: &[String],
     max_drop: &[String],
-    max_errors: f64,
+    max_errors: impl Into<Option<f64>>,
 ) -> Result<Policy, Stop> {
-    let mut policy = Policy { max_errors, ..Policy::default() };
+    let mut policy = Policy { max_errors: max_errors.into(), ..Policy::default() };
     let mut add = |flag: &str, written: &str, set: fn(&mut Rule, f64)| -> Result<(), Stop> {
         let (metric, value) = assignment(flag, written)?;
         set(policy.metrics.entry(metric).or_default(), value);

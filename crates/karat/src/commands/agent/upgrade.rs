@@ -121,7 +121,7 @@ fn run(
         traces: traces.clone(),
         ..live_config(live)
     };
-    let gate = Policy { max_errors: live.max_errors, ..Policy::default() };
+    let gate = Policy { max_errors: Some(live.max_errors), ..Policy::default() };
     let plan = planned(Common { gate, ..common(live, name) }, config)?;
     let run =
         CheckArgs { resume: arguments.resume, can_resume: true, ..CheckArgs::writing(&out, &[]) };
