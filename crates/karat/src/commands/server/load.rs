@@ -61,12 +61,15 @@ pub(crate) fn merge(
     terminal: &Terminal,
 ) -> Result<Option<Exit>, Stop> {
     let is_part = |path: &&PathBuf| {
+        // Opening a pipe would wait for its other end.
+        if !path.is_file() {
+            return false;
+        }
         let head = std::fs::File::open(path).and_then(|file| {
             let mut head = Vec::new();
             file.take(HEAD).read_to_end(&mut head).map(|_| head)
         });
-        path.is_file()
-            && head.is_ok_and(|head| String::from_utf8_lossy(&head).contains(parts::SCHEMA))
+        head.is_ok_and(|head| String::from_utf8_lossy(&head).contains(parts::SCHEMA))
     };
     let count = files.iter().filter(is_part).count();
     if count == 0 {
