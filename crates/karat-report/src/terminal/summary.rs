@@ -513,7 +513,7 @@ fn difference(report: &Report, check: &Check) -> (String, String) {
     let Some(delta) = delta_of(report, &check.metric, check.slice.as_deref()) else {
         return (format::NONE.to_owned(), String::new());
     };
-    let amount = delta.delta.map_or_else(|| format::NONE.to_owned(), |amount| plus(amount, 3));
+    let amount = delta.delta.map_or_else(|| format::NONE.to_owned(), signed);
     let ends = delta.interval.as_ref().filter(|interval| interval.method != "no_change");
     let ends = ends.map(|ends| format!("[{}, {}]", plus(ends.low, 2), plus(ends.high, 2)));
     (amount, ends.unwrap_or_default())
@@ -527,6 +527,15 @@ pub(super) fn plus(value: f64, decimals: usize) -> String {
         }
         text => text,
     }
+}
+
+/// A change with its sign. One that three decimals would show as none keeps its first digit.
+fn signed(amount: f64) -> String {
+    let decimals = match amount.abs() {
+        size if size == 0.0 || size >= 0.000_5 => 3,
+        size => (-size.log10()).ceil().clamp(3.0, 9.0) as usize,
+    };
+    plus(amount, decimals)
 }
 
 /// The items behind the failure, the worst first.
@@ -740,7 +749,7 @@ fn cause(report: &Report, verdict: Verdict) -> String {
         let value = first.value.map(|value| format!(" {}", short(value, 3))).unwrap_or_default();
         let change = delta_of(report, &first.metric, first.slice.as_deref())
             .and_then(|delta| delta.delta)
-            .map(|amount| format!(" {}", plus(amount, 3)));
+            .map(|amount| format!(" {}", signed(amount)));
         // A change says nothing about a limit of the value itself.
         text.push_str(&match first.rule.as_str() {
             rule @ ("min" | "max") => format!("{value}, {rule} {limit}"),

@@ -152,10 +152,16 @@ pub(crate) fn show(
         .map(label)
         .collect();
     if comparisons.is_empty() {
+        let named = |reports: &[Report]| {
+            if reports.is_empty() {
+                return "nothing that was measured".to_owned();
+            }
+            shown(&reports.iter().map(label).collect::<Vec<_>>().join(", "))
+        };
         return Err(Stop::bad_input(format!(
             "the files have no entry in common: {} against {}",
-            before.iter().map(|report| shown(&label(report))).collect::<Vec<_>>().join(", "),
-            after.iter().map(|report| shown(&label(report))).collect::<Vec<_>>().join(", "),
+            named(before),
+            named(after),
         )));
     }
     for key in slices {
