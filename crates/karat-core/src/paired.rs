@@ -195,12 +195,15 @@ impl<'a> Paired<'a> {
         };
         let parts = parts.iter().map(of_part).collect::<Option<Vec<_>>>()?;
         let delta: f64 = parts.iter().map(|(share, mean)| share * mean).sum();
-        let squares: f64 = parts.iter().map(|(share, mean)| (share * (mean - delta)).powi(2)).sum();
-        if squares.sqrt() <= ROUNDING {
+        let shares: Vec<f64> = parts.iter().map(|(share, _)| *share).collect();
+        let (weights, freedom) = few_groups(&shares);
+        let changes = parts.iter().map(|(_, mean)| (mean - delta).powi(2));
+        let variance: f64 =
+            weights.iter().zip(changes).map(|(weight, square)| weight * square).sum();
+        if variance.sqrt() <= ROUNDING {
             return None;
         }
-        let half = stats::student_two_sided_quantile(1.0 - LEVEL, count - 1.0)
-            * (squares * count / (count - 1.0)).sqrt();
+        let half = stats::student_two_sided_quantile(1.0 - LEVEL, freedom) * variance.sqrt();
         let (mut low, mut high) = (delta - half, delta + half);
         let is_share = |value: f64| (0.0..=1.0).contains(&value);
         if self.pairs.iter().all(|pair| is_share(pair.before) && is_share(pair.after)) {
@@ -208,6 +211,29 @@ impl<'a> Paired<'a> {
         }
         Some(Interval { low, high, level: LEVEL, method: "student_clustered".to_owned() })
     }
+}
+
+/// For a mean of groups with these shares: what the square of each group's distance from the mean adds to the
+/// variance, and the degrees of freedom. Both are exact for groups that vary alike, whatever their sizes (Bell
+/// and McCaffrey 2002); the usual `n - 1` would leave a mean that hangs on one large group far too sure.
+fn few_groups(shares: &[f64]) -> (Vec<f64>, f64) {
+    let squares: f64 = shares.iter().map(|share| share * share).sum();
+    let weights: Vec<f64> =
+        shares.iter().map(|share| share * share / (1.0 - 2.0 * share + squares)).collect();
+    // The variance is a quadratic form of the groups' means, and this is its matrix.
+    let residual = |row: usize, column: usize| f64::from(u8::from(row == column)) - shares[column];
+    let element = |row: usize, column: usize| -> f64 {
+        let terms = weights.iter().enumerate();
+        terms.map(|(of, weight)| residual(of, row) * weight * residual(of, column)).sum()
+    };
+    let all = 0..shares.len();
+    let trace: f64 = all.clone().map(|at| element(at, at)).sum();
+    let of_square: f64 = all
+        .clone()
+        .flat_map(|row| all.clone().map(move |column| (row, column)))
+        .map(|(row, column)| element(row, column).powi(2))
+        .sum();
+    (weights, trace * trace / of_square)
 }
 
 impl Average {
@@ -238,4 +264,80 @@ fn by_group(scored: &[(&Item, f64)]) -> Vec<Vec<f64>> {
         parts.entry(group).or_default().push(*value);
     }
     parts.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use karat_metrics::stats::student_two_sided_quantile;
+
+    use super::{LEVEL, few_groups};
+
+    /// Normal numbers, by the sum of twelve even ones (xorshift64*).
+    struct Normal(u64);
+
+    impl Normal {
+        fn next(&mut self) -> f64 {
+            let mut even = || {
+                self.0 ^= self.0 >> 12;
+                self.0 ^= self.0 << 25;
+                self.0 ^= self.0 >> 27;
+                (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11) as f64 / (1_u64 << 53) as f64
+            };
+            (0..12).map(|_| even()).sum::<f64>() - 6.0
+        }
+    }
+
+    /// The share of simulated comparisons without a change whose interval holds 0.
+    fn coverage(sizes: &[f64], between: f64, within: f64) -> f64 {
+        const RUNS: usize = 10_000;
+        let all: f64 = sizes.iter().sum();
+        let shares: Vec<f64> = sizes.iter().map(|size| size / all).collect();
+        let (weights, freedom) = few_groups(&shares);
+        let quantile = student_two_sided_quantile(1.0 - LEVEL, freedom);
+        let mut normal = Normal(9);
+        let mut held = 0;
+        for _ in 0..RUNS {
+            let mut mean =
+                |size: &f64| between * normal.next() + within * normal.next() / size.sqrt();
+            let means: Vec<f64> = sizes.iter().map(&mut mean).collect();
+            let delta: f64 = shares.iter().zip(&means).map(|(share, mean)| share * mean).sum();
+            let squares = means.iter().map(|mean| (mean - delta).powi(2));
+            let variance: f64 =
+                weights.iter().zip(squares).map(|(weight, square)| weight * square).sum();
+            held += usize::from(delta.abs() <= quantile * variance.sqrt());
+        }
+        held as f64 / RUNS as f64
+    }
+
+    #[test]
+    fn intervals_over_few_groups_hold_as_often_as_they_say() {
+        for (between, within) in [(1.0, 0.1), (1.0, 1.0), (0.01, 1.0)] {
+            for equal in [vec![10.0; 2], vec![10.0; 3], vec![10.0; 5]] {
+                let found = coverage(&equal, between, within);
+                assert!(
+                    (0.94..=0.96).contains(&found),
+                    "{found} for {equal:?}, {between}, {within}"
+                );
+            }
+            // A mean that hangs on one group is not sure of itself: the interval may be too wide, never too narrow.
+            for uneven in [
+                vec![10.0, 30.0],
+                vec![1.0, 50.0],
+                vec![5.0, 10.0, 30.0],
+                vec![5.0, 5.0, 10.0, 20.0, 40.0],
+                vec![2.0, 2.0, 2.0, 2.0, 80.0],
+            ] {
+                let found = coverage(&uneven, between, within);
+                assert!(found >= 0.94, "{found} for {uneven:?}, {between}, {within}");
+            }
+        }
+    }
+
+    #[test]
+    fn equal_groups_have_one_degree_of_freedom_less_than_there_are() {
+        let (weights, freedom) = few_groups(&[0.25; 4]);
+        assert!((freedom - 3.0).abs() < 1e-12, "{freedom}");
+        // 1 / (n (n - 1)), as for the mean of four values.
+        assert!(weights.iter().all(|weight| (weight - 1.0 / 12.0).abs() < 1e-12), "{weights:?}");
+    }
 }
