@@ -47,7 +47,7 @@ impl ReadStats {
     pub fn note_recognized(&mut self, stated: TraceFormat, formats: &[TraceFormat]) {
         let recognized = formats.iter().filter(|format| **format != TraceFormat::Native);
         for format in recognized.filter(|_| stated == TraceFormat::Auto) {
-            let note = format!("file(s) recognized as {} ({})", format.name(), format.about());
+            let note = format!("files recognized as {} ({})", format.name(), format.about());
             *self.notes.entry(note).or_default() += 1;
         }
     }

@@ -22,6 +22,17 @@ const ELLIPSIS: char = '…';
 /// far fewer; a tower of combining marks does not.
 const MAX_MARKS: usize = 8;
 
+/// `1 item`, `3 items`, `2 entries`.
+#[must_use]
+pub fn count(n: impl std::fmt::Display, noun: &str) -> String {
+    let n = n.to_string();
+    match (n.as_str(), noun.strip_suffix('y')) {
+        ("1", _) => format!("1 {noun}"),
+        (_, Some(stem)) => format!("{n} {stem}ies"),
+        (_, None) => format!("{n} {noun}s"),
+    }
+}
+
 /// Text for one line: every control, invisible or direction-changing character becomes a visible
 /// escape, newline and tab included.
 ///

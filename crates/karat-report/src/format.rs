@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use karat_core::leaderboard::{self, Leaderboard, Pairing};
 use karat_core::report::{Better, Check, CheckReport, Delta, Interval, Measured, Verdict};
+pub use karat_io::text::count;
 
 /// Shown where there is nothing.
 pub const NONE: &str = "–";
@@ -92,15 +93,6 @@ pub fn encoded(id: &str) -> String {
         }
     }
     text
-}
-
-/// `1 item`, `3 items`.
-pub fn count(n: usize, noun: &str) -> String {
-    match (n, noun.strip_suffix('y')) {
-        (1, _) => format!("1 {noun}"),
-        (_, Some(stem)) => format!("{n} {stem}ies"),
-        (_, None) => format!("{n} {noun}s"),
-    }
 }
 
 /// A p-value; one that rounds to nothing is not nothing.

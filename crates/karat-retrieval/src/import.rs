@@ -10,6 +10,7 @@ use std::path::Path;
 
 use karat_core::error::EvalError;
 use karat_io::input::{self, InputError, Limits};
+use karat_io::text::count;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -83,7 +84,7 @@ pub fn import(source: &Source<'_>) -> Result<Imported, EvalError> {
         imported.queries.push(query.value(&queries, &ids)?);
     }
     if unlabelled > 0 {
-        imported.notes.push(format!("{unlabelled} queries have no label and were left out"));
+        imported.notes.push(format!("{} without a label left out", count(unlabelled, "query")));
     }
     if let Some((id, _)) = labels.first_key_value() {
         let message = format!("labels {} queries that do not exist", labels.len());
@@ -412,7 +413,7 @@ mod tests {
             [json!({"id": "1", "query": "find", "labels": [
                 {"tool_id": "scifact:d1", "relevance": 2}, {"tool_id": "scifact:d2", "relevance": 0}]})]
         );
-        assert_eq!(imported.notes, ["1 queries have no label and were left out"]);
+        assert_eq!(imported.notes, ["1 query without a label left out"]);
     }
 
     #[test]

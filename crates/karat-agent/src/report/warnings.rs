@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use karat_core::evaluation;
-use karat_io::text::printable;
+use karat_io::text::{count, printable};
 
 use super::numbers::LISTED;
 use crate::judge::Verdicts;
@@ -17,7 +17,11 @@ pub(crate) fn warnings(stats: &ReadStats, problems: &CallProblems) -> Vec<String
     if bad > 0 {
         let classes: Vec<String> =
             stats.bad.iter().map(|(class, count)| format!("{class} {count}")).collect();
-        warnings.push(format!("{bad} records could not be read: {}", classes.join(", ")));
+        warnings.push(format!(
+            "{} could not be read: {}",
+            count(bad, "record"),
+            classes.join(", ")
+        ));
     }
     let failures = stats.failures.classes.iter();
     warnings.extend(listed(
@@ -25,30 +29,40 @@ pub(crate) fn warnings(stats: &ReadStats, problems: &CallProblems) -> Vec<String
         failures.map(|(class, (count, first))| (format!("{class}: {first}"), *count)),
     ));
     if problems.unreadable_arguments > 0 {
-        let count = problems.unreadable_arguments;
-        warnings.push(format!("{count} calls have arguments that are not a JSON object"));
+        let calls = count(problems.unreadable_arguments, "call");
+        warnings.push(format!("{calls} with arguments that are not a JSON object"));
     }
     if problems.unrecorded_arguments > 0 {
         warnings.push(format!(
-            "the arguments of {} calls were not recorded; scores that need them are undefined",
-            problems.unrecorded_arguments
+            "the arguments of {} were not recorded; scores that need them are undefined",
+            count(problems.unrecorded_arguments, "call")
         ));
     }
     if stats.without_task > 0 {
-        warnings.push(format!("there is no task for {} traces", stats.without_task));
+        warnings.push(format!("there is no task for {}", count(stats.without_task, "trace")));
     }
     warnings.extend(stats.without_trace.clone());
-    warnings.extend(stats.notes.iter().map(|(note, count)| format!("{count} {note}")));
+    warnings.extend(stats.notes.iter().map(|(note, count)| noted(note, *count)));
     let named = |counts: &Counts| -> Vec<(String, u64)> {
         counts.iter().map(|(name, count)| (name.to_owned(), count)).collect()
     };
     warnings.extend(listed("unknown fields", named(&stats.unknown)));
     warnings.extend(listed("arguments not checked", named(&problems.not_checked)));
     if stats.unchecked_ids > 0 {
-        let count = stats.unchecked_ids;
-        warnings.push(format!("{count} ids were too many to be checked for duplicates"));
+        let ids = count(stats.unchecked_ids, "id");
+        warnings.push(format!("{ids} beyond what is checked for duplicates"));
     }
     warnings
+}
+
+/// A note with its number: it begins with what is counted, in the plural.
+fn noted(note: &str, number: u64) -> String {
+    match note.split_once(' ') {
+        Some((noun @ ("traces" | "spans" | "files"), rest)) => {
+            format!("{} {rest}", count(number, noun.trim_end_matches('s')))
+        }
+        _ => format!("{number} {note}"),
+    }
 }
 
 /// The most frequent ones, with their counts.

@@ -151,6 +151,6 @@ fn clocks_that_jump_cost_the_times_and_not_the_trace() {
     let [Trace { calls, output, usage, .. }] = &set.traces[..] else { panic!("{:?}", set.traces) };
     assert_eq!((calls.len(), output.as_deref(), usage.duration_ms), (1, Some("1."), None));
     assert_eq!(calls[0].end_ms, None);
-    let note = "spans end before they begin; their times were not used";
+    let note = "spans with an end before the beginning, whose times were not used";
     assert_eq!(set.stats.notes.get(note), Some(&2), "{:?}", set.stats.notes);
 }

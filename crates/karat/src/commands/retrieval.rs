@@ -5,6 +5,7 @@ use std::path::Path;
 
 use karat_core::report::Report;
 use karat_io::input::{Limits, Lines, write_atomic};
+use karat_io::text::count;
 use karat_metrics::ranking::Measure;
 use karat_retrieval::dataset::{Dataset, Labels};
 use karat_retrieval::fitness::{self, Fitness};
@@ -101,8 +102,9 @@ pub(crate) fn export_trec(arguments: &ExportTrecArgs, terminal: &Terminal) -> Re
         }
         if empty > 0 {
             notes.push(format!(
-                "karat: {empty} queries have an empty result, which a TREC run cannot say; score it \
-                 with `trec_eval -c`, or here with --absent-is-empty"
+                "karat: {} with an empty result, which a TREC run cannot say; score it \
+                 with `trec_eval -c`, or here with --absent-is-empty",
+                count(empty, "query")
             ));
         }
     }

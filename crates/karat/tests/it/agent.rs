@@ -307,10 +307,10 @@ fn verified(file: &str, text: &str) -> Ran {
 #[test]
 fn a_dataset_of_traces_or_tasks_is_verified_record_by_record() {
     let ran = verified("traces/a.jsonl", GOOD).expect(0);
-    assert!(ran.stdout.contains("1 tools, 1 traces; digests"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("1 tool, 1 trace; digests"), "{}", ran.stdout);
     let task = r#"{"id": "t", "input": "Add.", "expect": {"calls": [{"name": "add"}]}}"#;
     let ran = verified("tasks/a.jsonl", task).expect(0);
-    assert!(ran.stdout.contains("1 tools, 1 tasks; digests"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("1 tool, 1 task; digests"), "{}", ran.stdout);
 
     // An agent may call what does not exist; no one may expect it to.
     let called = GOOD.replacen("\"add\"", "\"ad\"", 1);
@@ -360,7 +360,7 @@ fn trouble_is_classed_and_counted_and_never_a_zero() {
     let odd = report(&scratch, &["odd.jsonl"]);
     assert_eq!(value(&odd, "calls.exact"), Some(0.0));
     let warnings = odd["warnings"].to_string();
-    assert!(warnings.contains("1 calls have arguments that are not a JSON object"), "{warnings}");
+    assert!(warnings.contains("1 call with arguments that are not a JSON object"), "{warnings}");
     assert!(warnings.contains("calls[].why (1)") && warnings.contains("later (1)"), "{warnings}");
 
     scratch.write("none.jsonl", r#"{"id":"a","calls":[],"expect":{"calls":[{"name":"f"}]}}"#);
@@ -429,7 +429,7 @@ fn what_is_wrong_in_the_shapes_of_others_is_classed_and_counted_too() {
     let odd = report(&scratch, &["--format", "openai", "odd.jsonl"]);
     assert_eq!(value(&odd, "calls.exact"), Some(0.0));
     let warnings = odd["warnings"].to_string();
-    assert!(warnings.contains("1 calls have arguments that are not a JSON object"), "{warnings}");
+    assert!(warnings.contains("1 call with arguments that are not a JSON object"), "{warnings}");
     assert!(warnings.contains("weather (1)"), "{warnings}");
 }
 

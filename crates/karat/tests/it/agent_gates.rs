@@ -98,7 +98,7 @@ fn means_of_samples_honour_every_flag() {
     ragas(&half, &[]).expect(2);
     ragas(&half, &["--max-bad", "0.4"]).expect(2);
     let read = ragas(&half, &["--max-bad", "0.5"]).expect(0);
-    assert!(read.stdout.contains("1 records could not be read"), "{}", read.stdout);
+    assert!(read.stdout.contains("1 record could not be read"), "{}", read.stdout);
     // The metric of the peer by the id that a report has.
     let deepeval = r#"{"tools_called":[{"name":"a"}],"expected_tools":[{"name":"b"}]}"#;
     let least = "deepeval.tool_correctness=0.5";

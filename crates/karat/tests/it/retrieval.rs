@@ -142,7 +142,7 @@ fn trec_files_say_the_same_to_our_trec_scorer_and_come_back_unchanged() {
     public_files(&scratch);
     let export = ["--qrels", "labels.trec", "--run", "run.trec", "--rankings", "rankings.jsonl"];
     let ran = scratch.karat(&with_files(&["retrieval", "export-trec"], &export)).expect(0);
-    assert!(ran.stderr.contains("1 queries have an empty result"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("1 query with an empty result"), "{}", ran.stderr);
 
     let direct = values(&score(&scratch));
     let trec = scratch

@@ -630,7 +630,7 @@ fn files_of_others_become_a_dataset() {
     scratch.write("q.jsonl", "{\"id\": \"q\", \"query\": \"log\", \"relevant\": [\"git:log\"]}\n");
     let import = ["corpus", "import", "t.jsonl", "--queries", "q.jsonl", "--out", "mine/v1"];
     let ran = scratch.karat(&import).expect(0);
-    assert!(ran.stdout.contains("1 tools, 1 queries"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("1 tool, 1 query"), "{}", ran.stdout);
     scratch.karat(&import).expect(2).says(&["tools.json", "already"]);
     scratch.karat(&["corpus", "freeze", "mine/v1", "--licence", "MIT", "--made", "x"]).expect(0);
     let ran = scratch.karat(&["corpus", "verify", "mine/v1"]).expect(0);

@@ -30,7 +30,7 @@ const MAX_OPEN_BYTES: usize = 96 << 20;
 const MAX_REMEMBERED: usize = 65_536;
 
 const LATE: &str = "spans that came after their trace was closed";
-const BACKWARDS: &str = "spans end before they begin; their times were not used";
+const BACKWARDS: &str = "spans with an end before the beginning, whose times were not used";
 
 /// Reads the spans of one document.
 pub(crate) type ReadSpans = fn(&str, &mut Vec<Span>) -> Result<(), Invalid>;

@@ -2,6 +2,7 @@
 //! frozen.
 
 use karat_io::input::write_atomic;
+use karat_io::text::count;
 use karat_retrieval::import::{Source, import};
 use serde_json::json;
 
@@ -40,7 +41,7 @@ pub(super) fn run(arguments: &ImportCorpusArgs, terminal: &Terminal) -> Result<E
         return Ok(Exit::Pass);
     }
     let out = arguments.out.display();
-    let mut text = format!("{tools} tools, {queries} queries: {out}\n");
+    let mut text = format!("{}, {}: {out}\n", count(tools, "tool"), count(queries, "query"));
     imported.notes.iter().for_each(|note| text.push_str(&format!("note: {note}\n")));
     terminal.print(&text)?;
     Ok(Exit::Pass)

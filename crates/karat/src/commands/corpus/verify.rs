@@ -8,7 +8,7 @@ use karat_core::dataset::DatasetFiles;
 use karat_core::report::DatasetRef;
 use karat_detection::dataset::{Dataset as Threats, Sample};
 use karat_detection::shortcuts::{self, Shortcuts};
-use karat_io::text::printable;
+use karat_io::text::{count, printable};
 use karat_retrieval::snapshot::lock::{Lock, Mismatch};
 use serde_json::{Value, json};
 
@@ -84,8 +84,14 @@ pub(super) fn run(arguments: &VerifyArgs, terminal: &Terminal) -> Result<Exit, S
             "warnings": warnings,
         }))?;
     } else {
-        let holds: Vec<String> =
-            holds.iter().map(|(what, count)| format!("{count} {what}")).collect();
+        let holds: Vec<String> = holds
+            .iter()
+            // Plurals are the keys of the JSON form.
+            .map(|(what, number)| match what.strip_suffix("ies") {
+                Some(stem) => count(number, &format!("{stem}y")),
+                None => count(number, what.trim_end_matches('s')),
+            })
+            .collect();
         let mut text = format!(
             "{} {}: {}; {}labels are right\n",
             dataset.id,
