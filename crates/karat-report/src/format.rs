@@ -95,6 +95,11 @@ pub fn encoded(id: &str) -> String {
     text
 }
 
+/// A p-value, if there is one.
+pub fn optional_p(p: Option<f64>) -> String {
+    p.map_or_else(|| NONE.to_owned(), p_value)
+}
+
 /// A p-value; one that rounds to nothing is not nothing.
 pub fn p_value(p: f64) -> String {
     if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }

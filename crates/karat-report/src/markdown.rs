@@ -15,8 +15,8 @@ use karat_core::report::{
 use karat_io::text::printable;
 
 use crate::format::{
-    Direction, check_name, count, interval_heading, leaderboard_title, optional, range, rank,
-    real_differences, shown_pairs, signed, summary, verdict_name,
+    Direction, check_name, count, interval_heading, leaderboard_title, optional, optional_p, range,
+    rank, real_differences, shown_pairs, signed, summary, verdict_name,
 };
 use crate::{findings, select};
 
@@ -82,7 +82,7 @@ fn leaderboard(text: &mut String, table: &Leaderboard) {
     text.push_str("| --- | --- | ---: | :---: | ---: | ---: | ---: | --- |\n");
     for pair in shown {
         let (better, worse) = (code(table.label(&pair.better)), code(table.label(&pair.worse)));
-        let (delta, p) = (optional(pair.delta), optional(pair.p_holm));
+        let (delta, p) = (optional(pair.delta), optional_p(pair.p_holm));
         let range = range(pair.interval.as_ref(), " – ");
         let real = if pair.real { "yes" } else { "no" };
         let (wins, losses) = (pair.wins, pair.losses);

@@ -139,7 +139,11 @@ pub fn leaderboard(table: &Leaderboard, style: Style) -> String {
         let [better, worse] = pair_names.map(|system| distinct(system, &names, 20));
         let names = format!("{better} {sign} {worse}");
         let (delta, range) = (number(pair.delta), range(pair.interval.as_ref(), "–"));
-        let _ = writeln!(text, "  {names:<44} {delta:>7}  {range:<15} {:>8}", number(pair.p_holm));
+        let _ = writeln!(
+            text,
+            "  {names:<44} {delta:>7}  {range:<15} {:>8}",
+            format::optional_p(pair.p_holm)
+        );
     }
     if more > 0 {
         wrapped(style, &mut text, "  ", &format!("and {more} more pairs in the report"));
@@ -457,7 +461,7 @@ pub fn comparison(comparison: &Comparison, style: Style) -> String {
             || format::NONE.to_owned(),
             |interval| format!("{:+.3}..{:+.3}", interval.low, interval.high),
         );
-        let p = delta.p_holm.map_or_else(|| format::NONE.to_owned(), format::p_value);
+        let p = format::optional_p(delta.p_holm);
         let _ = writeln!(
             text,
             "  {:<30} {:>6} {:>6} {}  {interval:<14} {p:>8}",

@@ -5,7 +5,7 @@ use karat_core::leaderboard::{Leaderboard, Pairing, Standing};
 use karat_core::report::Measured;
 
 use super::figure::{Cell, Figure, Group, bars};
-use crate::format::{optional, range, rank, real_differences};
+use crate::format::{optional, optional_p, range, rank, real_differences};
 
 /// The figures of a table of systems.
 pub(in crate::html) fn leaderboard(table: &Leaderboard) -> Vec<Figure> {
@@ -28,7 +28,7 @@ pub(in crate::html) fn leaderboard(table: &Leaderboard) -> Vec<Figure> {
             Cell::text(table.label(&pair.worse)),
             Cell { text: optional(pair.delta), number: true, ..Cell::default() },
             Cell::text(range(pair.interval.as_ref(), " – ")),
-            Cell { text: optional(pair.p_holm), number: true, ..Cell::default() },
+            Cell { text: optional_p(pair.p_holm), number: true, ..Cell::default() },
             Cell::number(pair.wins),
             Cell::number(pair.losses),
             Cell::text(if pair.real { "yes" } else { "no" }),
