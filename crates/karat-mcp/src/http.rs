@@ -23,7 +23,7 @@ use tokio::task::JoinHandle;
 use crate::auth::{Authorizer, Challenge, authorizer};
 use crate::error::{CallError, StartError, quoted};
 use crate::event_stream::EventStream;
-use crate::headers::{LAST_EVENT, METHOD, NAME, PROTOCOL, SESSION, header_text};
+use crate::headers::{LAST_EVENT, METHOD, NAME, PROTOCOL, ResponseHead, SESSION, header_text};
 use crate::http_client::{AGENT, client, header_map, parse_url};
 use crate::http_plain::{MAX_BODY_BYTES, Plain, PlainError, PlainResponse};
 use crate::pending_calls::PendingCalls;
@@ -78,6 +78,8 @@ pub(crate) struct Post<'a> {
     pub(crate) method: &'a str,
     pub(crate) name: Option<&'a str>,
     pub(crate) headers: &'a [(HeaderName, HeaderValue)],
+    /// Keeps the headers of the response.
+    pub(crate) head: Option<&'a ResponseHead>,
 }
 
 /// The outcome of a POST.
@@ -159,7 +161,8 @@ impl HttpLink {
         let shared = Arc::clone(&self.shared);
         shared.calls.sent(&bytes);
         tokio::spawn(async move {
-            let post = Post { bytes: &bytes, id: None, method, name: None, headers: &[] };
+            let post =
+                Post { bytes: &bytes, id: None, method, name: None, headers: &[], head: None };
             let _ = tokio::time::timeout(Duration::from_secs(5), shared.post(post)).await;
         });
     }
@@ -245,7 +248,8 @@ impl Shared {
     async fn send(&self, post: Post<'_>, token: Option<HeaderValue>) -> Result<Answer, CallError> {
         let mut own = self.message_headers(post);
         let response = match &self.plain {
-            Some(plain) if post.bytes.len() <= MAX_BODY_BYTES => {
+            // Plain connections keep only the headers that the protocol needs.
+            Some(plain) if post.bytes.len() <= MAX_BODY_BYTES && post.head.is_none() => {
                 own.push((USER_AGENT, HeaderValue::from_static(AGENT)));
                 own.extend(self.session_headers());
                 own.extend(token.map(|token| (AUTHORIZATION, token)));
@@ -273,6 +277,9 @@ impl Shared {
         mut response: Answer,
         post: Post<'_>,
     ) -> Result<Posted, CallError> {
+        if let Some(head) = post.head {
+            head.set(response.headers());
+        }
         let status = response.status();
         if !status.is_success() {
             return self.error_status(response, post).await;
@@ -421,7 +428,8 @@ impl Shared {
             let shared = Arc::clone(self);
             tokio::spawn(async move {
                 // A reply has neither method nor name for headers to repeat.
-                let post = Post { bytes: &reply, id: None, method: "", name: None, headers: &[] };
+                let (method, name) = ("", None);
+                let post = Post { bytes: &reply, id: None, method, name, headers: &[], head: None };
                 let _ =
                     tokio::time::timeout(Duration::from_secs(30), shared.post_boxed(post)).await;
             });

@@ -79,6 +79,7 @@ mod wire;
 pub use karat_io::redact::Redactor;
 
 pub use self::error::{CallError, StartError};
+pub use self::headers::ResponseHead;
 pub use self::isolate::{Engine, Isolation};
 pub use self::limits::Limits;
 pub use self::policy::{Elicitation, Policies, Roots, Sampling};

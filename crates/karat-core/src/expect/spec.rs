@@ -23,7 +23,7 @@ const MAX_DEPTH: usize = 16;
 /// An expectation as it is written: at most one place, exactly one condition. The
 /// [module](super) describes the keys.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a matcher such as {contains: text}")]
 pub struct MatcherSpec {
     /// The place: a path in the data.
     #[serde(alias = "path")]

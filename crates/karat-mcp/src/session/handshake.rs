@@ -113,6 +113,7 @@ impl Session {
             // `start_timeout` covers all of it.
             timeout: Duration::from_secs(u64::from(u32::MAX)),
             progress: false,
+            head: None,
         };
         Ok(self.exchange(outgoing).await?.outcome)
     }

@@ -20,6 +20,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::auth::{Authorizer, authorizer};
 use crate::error::StartError;
+use crate::headers::ResponseHead;
 use crate::http::HttpLink;
 use crate::isolate;
 use crate::limits::Limits;
@@ -82,12 +83,14 @@ impl Default for Options {
 }
 
 /// Settings of one call.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct CallOptions {
     /// Time for the call; that of the session if not set.
     pub timeout: Option<Duration>,
     /// Asks the server for progress notifications.
     pub progress: bool,
+    /// Keeps the headers of the response, over streamable HTTP.
+    pub head: Option<ResponseHead>,
 }
 
 /// The end of a session.

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::{CallOptions, Link, Session, within};
 use crate::error::CallError;
+use crate::headers::ResponseHead;
 use crate::http::{Post, Posted};
 use crate::parameter_headers::ParameterHeaders;
 use crate::pending_calls::{Delivered, PendingCall};
@@ -26,6 +27,7 @@ pub(super) struct Outgoing<'a, P> {
     pub(super) params: P,
     pub(super) timeout: Duration,
     pub(super) progress: bool,
+    pub(super) head: Option<&'a ResponseHead>,
 }
 
 #[derive(Serialize)]
@@ -191,6 +193,7 @@ impl Session {
                     },
                     timeout: options.timeout.unwrap_or(self.options.call_timeout),
                     progress: options.progress,
+                    head: options.head.as_ref(),
                 })
                 .await?;
             let raw = answer.outcome?;
@@ -275,6 +278,7 @@ impl Session {
             params,
             timeout: options.timeout.unwrap_or(self.options.call_timeout),
             progress: options.progress,
+            head: options.head.as_ref(),
         };
         self.exchange(outgoing).await?.outcome
     }
@@ -288,7 +292,8 @@ impl Session {
         match &self.link {
             Link::Stdio(link) => link.send(&bytes),
             Link::Http(link) => {
-                let post = Post { bytes: &bytes, id: None, method, name: None, headers: &[] };
+                let post =
+                    Post { bytes: &bytes, id: None, method, name: None, headers: &[], head: None };
                 within(self.login.as_deref(), self.options.call_timeout, link.post(post))
                     .await
                     .ok_or_else(CallError::timeout)?
@@ -307,7 +312,8 @@ impl Session {
         params: P,
     ) -> Result<Value, CallError> {
         let timeout = self.options.call_timeout;
-        let outgoing = Outgoing { method, name, headers: &[], params, timeout, progress: false };
+        let outgoing =
+            Outgoing { method, name, headers: &[], params, timeout, progress: false, head: None };
         self.exchange(outgoing).await?.outcome
     }
 
@@ -331,6 +337,7 @@ impl Session {
             method: outgoing.method,
             name: outgoing.name,
             headers: outgoing.headers,
+            head: outgoing.head,
         };
         if outgoing.progress {
             self.calls.give_token(id);

@@ -53,7 +53,11 @@ async fn holds(session: &Session, revision: Revision) {
     let method = session.request("no/such/method", &Map::new()).await.unwrap_err();
     assert!(matches!(method, CallError::Protocol { code: -32601, .. }), "{method}");
 
-    let options = CallOptions { timeout: Some(Duration::from_millis(50)), progress: true };
+    let options = CallOptions {
+        timeout: Some(Duration::from_millis(50)),
+        progress: true,
+        ..CallOptions::default()
+    };
     let late = session.call_with("wait", &Map::new(), options).await.unwrap_err();
     assert!(matches!(late, CallError::Timeout { .. }), "{late}");
     assert!(!late.is_lost());

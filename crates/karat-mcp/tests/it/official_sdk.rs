@@ -158,7 +158,11 @@ async fn talk(session: &Session, revision: Revision) {
         assert_eq!(reply.texts(), ["file:///data"]);
         assert_eq!(session.protocol_log().requests_answered, 1);
     }
-    let short = CallOptions { timeout: Some(Duration::from_millis(100)), progress: true };
+    let short = CallOptions {
+        timeout: Some(Duration::from_millis(100)),
+        progress: true,
+        ..CallOptions::default()
+    };
     let late = session.call_with("slow", &Map::new(), short).await.unwrap_err();
     assert!(matches!(late, CallError::Timeout { .. }), "{late}");
     let unknown = session.call("nothing", &Map::new()).await.unwrap_err();
