@@ -35,7 +35,7 @@ fn left_by(case: &Case, attempt: &Attempt) -> Vec<String> {
     let problem = |(number, step): (usize, &Step)| {
         let name = call_name(Role::Teardown, number, &step.tool);
         match attempt.find(Role::Teardown, number) {
-            Some(called) => unmet(step, &called.outcome).map(|why| format!("{name}: {why}")),
+            Some(called) => unmet(step, called).map(|why| format!("{name}: {why}")),
             None => not_made(case, attempt, step).map(|why| format!("{name} was not made: {why}")),
         }
     };

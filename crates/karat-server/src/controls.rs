@@ -124,6 +124,8 @@ fn answer_all(case: &Case, outcome: fn(Feature) -> Outcome) -> CaseRun {
         outcome: outcome(step.feature),
         nanos: 0,
         notifications: Vec::new(),
+        headers: None,
+        task: None,
     });
     CaseRun { attempts: vec![Attempt { calls: calls.collect(), stopped: None }] }
 }

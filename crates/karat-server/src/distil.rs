@@ -96,6 +96,7 @@ pub async fn distil(
     let mut draft = Draft {
         name: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
         described: described.unwrap_or_else(|| "a recorded server".to_owned()),
+        hides_private: true,
         ..Draft::default()
     };
     for (name, (request, why)) in left_out {

@@ -78,6 +78,7 @@ fn judge_by(
             for why in unmet {
                 judgement.fail("wrong_notifications", format!("{}{why}", place(called)));
             }
+            judge_surroundings(step, called, &mut judgement);
         } else if called.role == Role::Teardown && is_missing(called, contract) {
             judgement.fail("no_such_tool", format!("{}{NO_SUCH_TOOL}", place(called)));
         }
@@ -104,6 +105,21 @@ fn judge_by(
         judgement.fail("late", format!("took {whole}.{rest:06} ms, more than {most} ms"));
     }
     judgement
+}
+
+/// Judges the headers of an answer, and the task that led to it.
+fn judge_surroundings(step: &Step, called: &Called, judgement: &mut Judgement) {
+    if let (Some(plan), Some(seen)) = (&step.task, &called.task) {
+        for why in plan.unmet(seen) {
+            judgement.fail("wrong_task", format!("{}{why}", place(called)));
+        }
+    }
+    // Without an answer, that is the reason.
+    if called.outcome.is_answer() {
+        for why in step.headers.iter().filter_map(|one| one.unmet(called.headers.as_ref())) {
+            judgement.fail("wrong_headers", format!("{}{why}", place(called)));
+        }
+    }
 }
 
 /// One call that is as expected is enough.
@@ -154,7 +170,10 @@ fn judge_call(
         judgement.fail("no_such_tool", format!("{place}{NO_SUCH_TOOL}"));
         return;
     }
+    // The answer to a cancellation is the task.
+    let is_cancelled = step.task.as_ref().is_some_and(|task| task.cancel);
     if let Outcome::Result { result } = outcome
+        && !is_cancelled
         && let Some(why) = contract.malformed_answer(step.feature, result)
     {
         judgement.fail("invalid_output", format!("{place}the result breaks the protocol: {why}"));
@@ -167,7 +186,7 @@ fn judge_call(
             }
         }
     }
-    let Some(tool) = step.called_tool() else { return };
+    let Some(tool) = step.called_tool().filter(|_| !is_cancelled) else { return };
     let output = contract.output(tool, outcome);
     if let Some(reason) = output.reasons().first() {
         judgement
@@ -262,9 +281,15 @@ fn wrong_ending(step: &Step, outcome: &Outcome) -> Option<String> {
 
 /// The reason for which a call outside of a case did not do what it should: another outcome, or
 /// another answer.
-pub(crate) fn unmet(step: &Step, outcome: &Outcome) -> Option<String> {
+pub(crate) fn unmet(step: &Step, called: &Called) -> Option<String> {
+    let outcome = &called.outcome;
     if let Some(wrong) = wrong_ending(step, outcome) {
         return Some(wrong);
+    }
+    let mut around = Judgement::default();
+    judge_surroundings(step, called, &mut around);
+    if let Some(why) = around.reasons.into_iter().next() {
+        return Some(why);
     }
     let result = answer_of(outcome)?;
     let answer = Answer::new(&result);

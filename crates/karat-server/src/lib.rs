@@ -34,6 +34,7 @@ pub mod suggest;
 pub mod suite;
 pub mod suites;
 pub mod system;
+pub mod tasks;
 mod warnings;
 
 pub use crate::suites::{AcceptSnapshots, Suites, run_and_accept};

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use karat_core::error::EvalError;
 use karat_core::expect::Answer;
 use karat_core::run::System;
-use karat_io::Failure;
+use karat_io::{Failure, private};
 use karat_mcp::{Definition, Options, ServerInfo, Session, StartError};
 use serde_json::Value;
 use tokio::task::JoinSet;
@@ -50,7 +50,15 @@ impl LiveSuite {
         suite: &Suite,
     ) -> Result<LiveSuite, EvalError> {
         let setup = suite.setup.clone();
-        let server = Arc::new(Server::start(target, options, setup).await.map_err(not_started)?);
+        let server = Server::start(target, options, setup).await.map_err(|error| {
+            match (not_started(error), suite.hides_private) {
+                (EvalError::NotStarted(why), true) => {
+                    EvalError::NotStarted(private::hide("", &why).into_owned())
+                }
+                (error, _) => error,
+            }
+        })?;
+        let server = Arc::new(if suite.hides_private { server.without_private() } else { server });
         let session = server.session().await.map_err(not_started)?;
         let (info, isolation) = (session.server().clone(), session.isolation().to_vec());
         drop(session);
@@ -167,6 +175,7 @@ async fn attempt(server: &Server, case: &Case) -> Result<(Attempt, Changes), Sta
             Ok(mut made) => {
                 if !step.notices.is_empty() && !made.over {
                     made.called.notifications = notified(&session, step, since).await;
+                    made.called = server.kept(made.called);
                 }
                 if let Some(pages) = step.relation.as_ref().and_then(|relation| relation.pages()) {
                     let place = Place { server, session: &session, step, number };

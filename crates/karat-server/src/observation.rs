@@ -3,13 +3,17 @@
 //! Secrets of the server's spec are removed first, so that no journal, report or snapshot can hold
 //! them: what is judged is what is kept.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
 use karat_core::expect::Answer;
+use karat_io::private;
 use karat_mcp::{CallError, Redactor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+use crate::tasks::TaskRun;
 
 /// The number of characters of an answer that are kept for display.
 const SHOWN_CHARS: usize = 4_000;
@@ -127,6 +131,12 @@ pub struct Called {
     /// The notifications that came meanwhile, where some are expected, without secrets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notifications: Vec<Value>,
+    /// The headers of the response that are expected, without secrets; none over stdio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headers: Option<BTreeMap<String, String>>,
+    /// The task, where the call was made as one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskRun>,
 }
 
 impl Called {
@@ -134,6 +144,21 @@ impl Called {
     pub(crate) fn redacted(mut self, redactor: &Redactor) -> Called {
         redactor.hide_in_fields(&mut self.arguments);
         self.outcome.redact(redactor);
+        self
+    }
+
+    /// The same without anything that reads as private ([`karat_io::private`]).
+    pub(crate) fn without_private(mut self) -> Called {
+        let mut arguments = Value::Object(std::mem::take(&mut self.arguments));
+        private::hide_in(&mut arguments);
+        if let Value::Object(arguments) = arguments {
+            self.arguments = arguments;
+        }
+        self.outcome.hide_private();
+        self.notifications.iter_mut().for_each(private::hide_in);
+        for (name, value) in self.headers.iter_mut().flatten() {
+            *value = private::hide(name, value).into_owned();
+        }
         self
     }
 }
@@ -217,6 +242,20 @@ impl Outcome {
     /// Returns whether the server answered at all.
     pub fn is_answer(&self) -> bool {
         matches!(self, Outcome::Result { .. } | Outcome::ProtocolError { .. })
+    }
+
+    fn hide_private(&mut self) {
+        if let Outcome::ProtocolError { data: Some(data), .. } = self {
+            private::hide_in(data);
+        }
+        match self {
+            Outcome::Result { result } => private::hide_in(result),
+            Outcome::ProtocolError { message: text, .. }
+            | Outcome::Crash { why: text }
+            | Outcome::Invalid { why: text }
+            | Outcome::Transport { why: text } => *text = private::hide("", text).into_owned(),
+            Outcome::Timeout => {}
+        }
     }
 
     fn redact(&mut self, redactor: &Redactor) {

@@ -306,6 +306,8 @@ pub(crate) mod tests {
             outcome,
             nanos: 100_000_001,
             notifications: Vec::new(),
+            headers: None,
+            task: None,
         }
     }
 

@@ -16,6 +16,7 @@ use karat_core::observed::{self, Observed};
 use karat_core::project::{AnyEntry, Root, Running};
 use karat_core::report::{Check, DatasetRef, Item, ItemError, Report, Verdict};
 use karat_core::run;
+use karat_io::private;
 use karat_mcp::{Definition, Options, Recorder, Redactor, ServerSpec};
 use serde::Deserialize;
 
@@ -215,7 +216,10 @@ impl Evaluation for Suites {
             start_timeout: common.start_timeout(),
             patience: PATIENCE,
             folder: Some(context.folder.to_owned()),
-            recorder: config.recorder.clone(),
+            recorder: match suite.hides_private {
+                true => config.recorder.clone().map(Recorder::without_private),
+                false => config.recorder.clone(),
+            },
             keep_notifications: suite.expects_notifications(),
             ..Options::default()
         };
@@ -312,7 +316,15 @@ impl Evaluation for Suites {
             }
         }
         items.extend(scored.iter().map(|case| case.item.clone()));
-        items.iter_mut().for_each(|item| redact(item, |text| facts.redactor.hidden(text)));
+        let hidden = |text: String| match suite.hides_private {
+            true => private::hide("", &facts.redactor.hidden(text)).into_owned(),
+            false => facts.redactor.hidden(text),
+        };
+        items.iter_mut().for_each(|item| redact(item, hidden));
+        // Where everything private is removed, nothing is said about it.
+        let leaked = (!suite.hides_private)
+            .then(|| warnings::leaked_secrets(outcomes, &facts.redactor))
+            .flatten();
         let warnings = [
             warnings::failures(&scored),
             warnings::restarts(facts.restarts),
@@ -325,7 +337,7 @@ impl Evaluation for Suites {
         let warnings = (warnings.into_iter().flatten())
             .chain(facts.notes.iter().cloned())
             .chain(facts.conduct.iter().cloned())
-            .chain(warnings::leaked_secrets(outcomes, &facts.redactor))
+            .chain(leaked)
             .chain(warnings::suspicious_results(outcomes))
             .chain(facts.tools_changed.then(|| changed.to_owned()))
             .chain(facts.accepted.iter().cloned())
@@ -339,7 +351,7 @@ impl Evaluation for Suites {
             items,
             controls: controls::run(cases, &facts.contract, suite.target, seed),
             conventions: score::conventions(suite.target),
-            warnings: warnings.map(|text| facts.redactor.hidden(text)).collect(),
+            warnings: warnings.map(hidden).collect(),
             latencies: runs(outcomes)
                 .flat_map(|run| run.attempts.iter().filter_map(Attempt::latency))
                 .collect(),

@@ -12,8 +12,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use karat_mcp::{
-    CallError, CallOptions, Definition, Options, ProtocolLog, Redactor, ServerSpec, Session,
-    StartError, serve,
+    CallError, CallOptions, Definition, Options, ProtocolLog, Redactor, ResponseHead, ServerSpec,
+    Session, StartError, serve,
 };
 use serde_json::{Map, Value, json};
 use tokio::sync::Mutex;
@@ -21,8 +21,10 @@ use tokio::sync::Mutex;
 use crate::demo;
 use crate::judge::{call_name, unmet};
 use crate::observation::{Called, Outcome};
+use crate::suite::headers;
 use crate::suite::variables::{self, Changes, Scope, Variables};
 use crate::suite::{Case, Feature, Role, Step};
+use crate::tasks::{self, TaskRun};
 
 /// The number of starts in a row after which a server counts as lost.
 const MAX_STARTS: u32 = 3;
@@ -83,6 +85,7 @@ pub struct Server {
     redactor: OnceLock<Redactor>,
     listed: Mutex<Listed>,
     restarts: AtomicU64,
+    hides_private: bool,
 }
 
 /// The tools of a server by name, and the number of list changes that it had announced by then.
@@ -111,10 +114,17 @@ impl Server {
             redactor: OnceLock::new(),
             listed: Mutex::default(),
             restarts: AtomicU64::new(0),
+            hides_private: false,
         };
         let session = server.fresh().await?;
         *server.session.lock().await = Some(session);
         Ok(server)
+    }
+
+    /// The same server; what reads as private is removed from its answers before they are kept.
+    #[must_use]
+    pub(crate) fn without_private(self) -> Server {
+        Server { hides_private: true, ..self }
     }
 
     /// The current session, or a new one.
@@ -204,16 +214,14 @@ impl Server {
             let made = match filled(step, &mut values) {
                 Ok(arguments) => {
                     // Without another session for an expired one: that would be made by this function.
-                    let options = call_options(step);
-                    let sent = send(&session, step.feature, &step.tool, &arguments, options).await;
-                    Ok(self
-                        .made(&session, step, Role::Setup, number, (arguments, sent), &mut values)
-                        .await)
+                    let answered = self.answered(&session, step, &arguments).await;
+                    let place = (Role::Setup, number);
+                    Ok(self.made(&session, step, place, (arguments, answered), &mut values).await)
                 }
                 Err(why) => Err(why),
             };
             let why = match made {
-                Ok(Made { called, .. }) => unmet(step, &called.outcome),
+                Ok(Made { called, .. }) => unmet(step, &called),
                 Err(why) => Some(why),
             };
             if let Some(why) = why {
@@ -262,26 +270,26 @@ impl Server {
     ) -> Result<(Outcome, Duration), StartError> {
         let session = self.session().await?;
         let options = CallOptions::default();
-        let (answered, latency) = self.send(&session, feature, name, arguments, options).await;
+        let mut sent = send(&session, feature, name, arguments, options.clone()).await;
+        if let Some(fresh) = self.after_expiry(&session, &sent.0).await {
+            sent = send(&fresh, feature, name, arguments, options).await;
+        }
+        let (answered, latency) = sent;
         if answered.as_ref().is_err_and(CallError::is_lost) {
             self.lose(&session).await;
         }
         Ok((Outcome::from(answered), latency))
     }
 
-    /// Sends one call. Returns its result and the time it took. A server may end a session at any time,
-    /// and a client then opens another one: the call is made again there, once.
-    async fn send(
+    /// Another session for a call that found its session expired: a server may end a session at any time,
+    /// and a client then opens another one and makes the call again there, once.
+    async fn after_expiry(
         &self,
         session: &Session,
-        feature: Feature,
-        name: &str,
-        arguments: &Map<String, Value>,
-        options: CallOptions,
-    ) -> Sent {
-        let first = send(session, feature, name, arguments, options).await;
-        if !matches!(first.0, Err(CallError::Expired { .. })) {
-            return first;
+        answered: &Result<Value, CallError>,
+    ) -> Option<Arc<Session>> {
+        if !matches!(answered, Err(CallError::Expired { .. })) {
+            return None;
         }
         {
             let mut slot = self.session.lock().await;
@@ -289,10 +297,34 @@ impl Server {
                 *slot = None;
             }
         }
-        match self.session().await {
-            Ok(fresh) => send(&fresh, feature, name, arguments, options).await,
-            Err(_) => first,
-        }
+        self.session().await.ok()
+    }
+
+    /// Makes one call with these arguments, as a task if the step says so.
+    async fn answered(
+        &self,
+        session: &Session,
+        step: &Step,
+        arguments: &Map<String, Value>,
+    ) -> Answered {
+        let head = ResponseHead::default();
+        let options = CallOptions {
+            // Progress is asked for where notifications are expected.
+            progress: !step.notices.is_empty(),
+            head: (!step.headers.is_empty()).then(|| head.clone()),
+            ..CallOptions::default()
+        };
+        let Step { feature, tool, .. } = step;
+        let (sent, task) = match &step.task {
+            None => (send(session, *feature, tool, arguments, options).await, None),
+            Some(plan) => {
+                let (started, limit) = (Instant::now(), self.options.call_timeout);
+                let call = (tool.as_str(), arguments);
+                let (answer, seen) = tasks::run(session, call, plan, &options, limit).await;
+                ((answer, started.elapsed()), Some(seen))
+            }
+        };
+        Answered { sent, task, headers: headers::kept(&step.headers, &head, self.redactor()) }
     }
 
     /// Returns whether the server still answers a ping while a call is without an answer.
@@ -350,7 +382,7 @@ impl Server {
             };
             match self.make(&open, step, Role::Teardown, number, &mut values).await {
                 Ok(made) => {
-                    let why = unmet(step, &made.called.outcome);
+                    let why = unmet(step, &made.called);
                     problems.extend(why.map(|why| format!("{place}: {why}")));
                     if made.over {
                         self.lose(&open).await;
@@ -389,7 +421,7 @@ impl Server {
             if made.over {
                 self.lose(&session).await;
             }
-            if let Some(why) = unmet(step, &made.called.outcome) {
+            if let Some(why) = unmet(step, &made.called) {
                 return Err(format!("{}: {why}", step.tool));
             }
         }
@@ -412,9 +444,11 @@ impl Server {
         values: &mut Scope,
     ) -> Result<Made, String> {
         let arguments = filled(step, values)?;
-        let options = call_options(step);
-        let sent = self.send(session, step.feature, &step.tool, &arguments, options).await;
-        Ok(self.made(session, step, role, number, (arguments, sent), values).await)
+        let mut answered = self.answered(session, step, &arguments).await;
+        if let Some(fresh) = self.after_expiry(session, &answered.sent.0).await {
+            answered = self.answered(&fresh, step, &arguments).await;
+        }
+        Ok(self.made(session, step, (role, number), (arguments, answered), values).await)
     }
 
     /// A call with its arguments and its answer, and whether the session is over.
@@ -422,11 +456,11 @@ impl Server {
         &self,
         session: &Session,
         step: &Step,
-        role: Role,
-        number: usize,
-        (arguments, (answered, latency)): (Map<String, Value>, Sent),
+        (role, number): (Role, usize),
+        (arguments, answered): (Map<String, Value>, Answered),
         values: &mut Scope,
     ) -> Made {
+        let Answered { sent: (answered, latency), task, headers } = answered;
         let over = match &answered {
             Err(CallError::Timeout { .. }) => {
                 // A server that is still busy with this call would fail all calls that follow.
@@ -440,9 +474,25 @@ impl Server {
         let nanos = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
         let (feature, tool) = (step.feature, step.tool.clone());
         let notifications = Vec::new();
-        let called =
-            Called { role, number, feature, tool, arguments, outcome, nanos, notifications };
-        Made { called: called.redacted(self.redactor()), over }
+        let called = Called {
+            role,
+            number,
+            feature,
+            tool,
+            arguments,
+            outcome,
+            nanos,
+            notifications,
+            headers,
+            task,
+        };
+        let called = called.redacted(self.redactor());
+        Made { called: self.kept(called), over }
+    }
+
+    /// A call as it is kept.
+    pub(crate) fn kept(&self, called: Called) -> Called {
+        if self.hides_private { called.without_private() } else { called }
     }
 
     /// Drops a session that is over, unless another attempt has already replaced it.
@@ -466,9 +516,11 @@ fn filled(step: &Step, values: &mut Scope) -> Result<Map<String, Value>, String>
     arguments
 }
 
-/// Progress is asked for where notifications are expected.
-fn call_options(step: &Step) -> CallOptions {
-    CallOptions { progress: !step.notices.is_empty(), ..CallOptions::default() }
+/// An answer, and what was seen next to it.
+struct Answered {
+    sent: Sent,
+    task: Option<TaskRun>,
+    headers: Option<BTreeMap<String, String>>,
 }
 
 /// Sends one call.

@@ -9,7 +9,7 @@ use karat_mcp::Redactor;
 
 use crate::compliance::Contract;
 use crate::detect::{self, Subject};
-use crate::observation::{self, CaseRun};
+use crate::observation::{self, Called, CaseRun, Feature};
 use crate::probe::reaction;
 use crate::score::ScoredCase;
 use crate::suite::{Case, Ending, Step};
@@ -78,14 +78,16 @@ pub(crate) fn formats(scored: &[ScoredCase]) -> Option<String> {
     Some(format!("{count} values do not have their format, which is not an error: {first}"))
 }
 
-/// Results with text that a detector takes for an attack on the model.
+/// Results with text that a detector takes for an attack on the model. Instructions and prompts are meant to
+/// direct it; lint judges them.
 pub(crate) fn suspicious_results(outcomes: &[Entry<CaseRun>]) -> Vec<String> {
     let Some(detector) = detect::installed() else { return Vec::new() };
     let mut found: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for entry in outcomes {
         let Outcome::Answer(run) = &entry.outcome else { continue };
         let calls = run.attempts.iter().take(1).flat_map(|attempt| &attempt.calls);
-        for called in calls {
+        let is_data = |called: &&Called| matches!(called.feature, Feature::Tool | Feature::Resource);
+        for called in calls.filter(is_data) {
             let text = reaction::text(&called.outcome);
             for suspicion in detector(Subject::Result(&text)) {
                 if suspicion.severity == Severity::Error {

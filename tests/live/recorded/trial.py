@@ -92,7 +92,8 @@ try:
         cases = len(re.findall(r"^ *- id:|^ *- \{id:", suite.read_text(), re.M)) if suite.exists() else 0
         check(f"{name}: with {cases} cases for {len(set(tools))} tools", cases >= len(set(tools)) - 1, suite.read_text() if suite.exists() else "")
         for time in ("at once", "a second time"):
-            code, out, err = run([KARAT, "server", "test", str(suite), "--out", str(work / f"{name}-report"), "--", *command])
+            flags = ["--out", str(work / f"{name}-report"), "--record", str(work / f"{name}-again.jsonl")]
+            code, out, err = run([KARAT, "server", "test", str(suite), *flags, "--", *command])
             check(f"{name}: it passes {time}", code == 0, out + err)
         # On a server that fails every call it must not.
         code, out, err = run(
@@ -102,8 +103,10 @@ try:
     gone = work / "gone.jsonl"
     code, out, err = run([KARAT, "server", "record", "-o", str(gone), "--", NODE, str(work / "no-such-server.js")])
     check("a server that does not start leaves no recording", code == 3 and not gone.exists(), f"{code} {err}")
-    # Reports show what a live server answers; what is kept for others is the recording and the suite.
-    found = [path for end in ("*.jsonl", "*.yaml") for path in work.glob(end)]
+    # Everything that was written: recordings, suites, reports, journals. What the server reads is ours.
+    found = [path for path in work.rglob("*") if path.is_file() and files not in path.parents]
+    kinds = {path.name for path in found}
+    check("reports and journals are among the files", {"report.json", "report.html"} <= kinds, sorted(kinds))
     leaks = [(path.name, secret) for path in found for secret in SECRETS if secret in path.read_bytes().decode("utf-8", "replace")]
     check(f"none of {len(SECRETS)} seeded secrets is in {len(found)} files", not leaks, leaks)
 finally:

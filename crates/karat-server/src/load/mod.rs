@@ -314,10 +314,12 @@ fn of_suite(config: &Config, root: &Root<'_>, file: &Path) -> Result<Data, EvalE
         case.weight > 0 && (tags.is_empty() || tags.iter().any(|tag| case.tags.contains(tag)))
     };
     let wanted: Vec<&Arc<Case>> = suite.cases.iter().filter(is_wanted).collect();
-    if let Some(case) = wanted.iter().find(|case| !case.step.feature.is_tool()) {
+    if let Some(case) =
+        wanted.iter().find(|case| !case.step.feature.is_tool() || case.step.task.is_some())
+    {
         let id = &case.id;
         return Err(EvalError::config(format!(
-            "{id}: load calls tools only; choose the cases with a tag, or give this one `weight: 0`"
+            "{id}: load calls tools only, and not as tasks; choose the cases with a tag, or give this one `weight: 0`"
         )));
     }
     let calls: Vec<Call> = wanted.into_iter().map(Call::from).collect();

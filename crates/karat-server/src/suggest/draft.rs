@@ -64,6 +64,8 @@ pub(crate) struct Draft {
     pub(crate) name: String,
     /// The server, if it may be written down.
     pub(crate) server: Option<Value>,
+    /// True if answers had something private in them, or may have had.
+    pub(crate) hides_private: bool,
     /// The origin for the first line.
     pub(crate) described: String,
     /// The cases.
@@ -127,6 +129,12 @@ impl Draft {
         let _ = writeln!(out, "name: {}", text(&self.name));
         if let Some(server) = &self.server {
             let _ = writeln!(out, "server: {}", flow(server));
+        }
+        if self.hides_private {
+            out.push_str(
+                "# Secrets and personal data are removed from answers before they are judged and kept.\n\
+                 hide_private: true\n",
+            );
         }
         out.push_str(if self.cases.is_empty() { "cases: []\n" } else { "cases:\n" });
         self.cases.iter().for_each(|case| case.write(&mut out));

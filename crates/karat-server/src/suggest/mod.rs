@@ -14,6 +14,7 @@ pub(crate) mod stable;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use karat_core::error::EvalError;
 use karat_core::expect::Answer;
@@ -211,6 +212,8 @@ pub(crate) struct Writer {
     taken: Vec<Taken>,
     pub(crate) draft: Draft,
     notes: Vec<String>,
+    /// True if an answer had something private in it.
+    saw_private: AtomicBool,
 }
 
 impl Writer {
@@ -235,6 +238,7 @@ impl Writer {
             taken: Vec::new(),
             draft: Draft { name, described, ..Draft::default() },
             notes: Vec::new(),
+            saw_private: AtomicBool::new(false),
         })
     }
 
@@ -334,7 +338,7 @@ impl Writer {
         Ok(values.and_then(|value| value.as_str().map(str::to_owned)))
     }
 
-    /// Makes a request. Secrets of the server are removed from its outcome.
+    /// Makes a request. Secrets of the server, and what reads as private, are removed from its outcome.
     pub(crate) async fn ask(&self, request: &Request) -> Result<Outcome, EvalError> {
         let Request { feature, name, arguments } = request;
         let asked = self.server.ask(*feature, name, arguments).await;
@@ -343,7 +347,13 @@ impl Writer {
             // It may still be busy with the call.
             self.server.renew().await;
         }
-        Ok(called(request, outcome).redacted(self.server.redactor()).outcome)
+        let kept = called(request, outcome).redacted(self.server.redactor());
+        // A suite is judged by answers without anything private, so it is written from such answers.
+        let hidden = kept.clone().without_private();
+        if hidden.outcome != kept.outcome {
+            self.saw_private.store(true, Ordering::Relaxed);
+        }
+        Ok(hidden.outcome)
     }
 
     /// The reason for which an outcome is not an answer that a case can expect.
@@ -553,7 +563,8 @@ impl Writer {
         self.draft
     }
 
-    fn finish(self, read_only: usize) -> Result<Suggestion, EvalError> {
+    fn finish(mut self, read_only: usize) -> Result<Suggestion, EvalError> {
+        self.draft.hides_private |= self.saw_private.load(Ordering::Relaxed);
         let tools = self.tools.len();
         let answered = |feature| {
             let cases = self.draft.cases.iter().filter(|case| case.error.is_none());
@@ -610,6 +621,8 @@ fn called(request: &Request, outcome: Outcome) -> Called {
         outcome,
         nanos: 0,
         notifications: Vec::new(),
+        headers: None,
+        task: None,
     }
 }
 

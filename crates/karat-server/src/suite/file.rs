@@ -13,9 +13,11 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, Unexpected, Visitor};
 use serde_json::{Map, Value};
 
+use super::headers::{Header, HeaderFile};
 use super::notices::{NoticeFile, NoticeFiles};
 use super::relations::RelationFile;
 use super::snapshot::Store;
+use super::tasks::TaskPlan;
 use super::texts::{self, TextCase, Wanted};
 use super::{Case, Ending, Feature, Notice, Step, Suite, TARGET};
 
@@ -37,6 +39,8 @@ struct SuiteFile {
     target: Option<f64>,
     #[serde(default)]
     repeat: Option<u32>,
+    #[serde(default)]
+    hide_private: bool,
     #[serde(default)]
     setup: Vec<StepFile>,
     #[serde(default)]
@@ -64,6 +68,10 @@ struct StepFile {
     error: Option<ErrorFile>,
     #[serde(default)]
     notifications: NoticeFiles,
+    #[serde(default)]
+    headers: BTreeMap<String, HeaderFile>,
+    #[serde(default)]
+    task: Option<TaskPlan>,
     #[serde(default)]
     save: BTreeMap<String, String>,
 }
@@ -103,6 +111,10 @@ struct CaseFile {
     save: BTreeMap<String, String>,
     #[serde(default)]
     notifications: NoticeFiles,
+    #[serde(default)]
+    headers: BTreeMap<String, HeaderFile>,
+    #[serde(default)]
+    task: Option<TaskPlan>,
     #[serde(default)]
     relations: Relations,
     #[serde(default)]
@@ -277,6 +289,7 @@ pub(super) fn read(
         path: path.to_owned(),
         server: file.mcp_server,
         target,
+        hides_private: file.hide_private,
         setup: setup.into_iter().map(Arc::new).collect(),
         teardown,
         cases,
@@ -296,6 +309,7 @@ impl SuiteFile {
             mcp_server: None,
             target: None,
             repeat: None,
+            hide_private: false,
             setup: Vec::new(),
             teardown: Vec::new(),
             test_cases,
@@ -329,6 +343,8 @@ impl Reader<'_> {
                 let request = self.request(&place, named, step.input)?;
                 let mut made = self.step(&place, request, ending, &step.expect.0, step.save)?;
                 made.notices = self.notices(&place, step.notifications)?;
+                made.headers = self.headers(&place, step.headers)?;
+                made.task = self.task(&place, &made, step.task)?;
                 Ok(made)
             })
             .collect()
@@ -419,8 +435,7 @@ impl Reader<'_> {
             })
             .collect::<Result<_, _>>()?;
         let asked = (ending == Ending::Denied).then(|| texts_in(&input));
-        let (notices, relation) = (Vec::new(), None);
-        Ok(Step { feature, tool, input, ending, matchers, save, asked, notices, relation })
+        Ok(Step { feature, ending, matchers, save, asked, ..Step::plain(&tool, input) })
     }
 
     fn notices(&self, place: &str, files: NoticeFiles) -> Result<Vec<Notice>, InputError> {
@@ -429,6 +444,34 @@ impl Reader<'_> {
             file.compile().map_err(|message| self.invalid(&place, message))
         };
         files.0.into_iter().enumerate().map(compile).collect()
+    }
+
+    fn headers(
+        &self,
+        place: &str,
+        files: BTreeMap<String, HeaderFile>,
+    ) -> Result<Vec<Header>, InputError> {
+        let mut headers = Vec::new();
+        for (name, file) in files {
+            let compiled = file.compile(&name);
+            headers
+                .extend(compiled.map_err(|message| {
+                    self.invalid(&format!("{place}: header {name}"), message)
+                })?);
+        }
+        Ok(headers)
+    }
+
+    fn task(
+        &self,
+        place: &str,
+        step: &Step,
+        task: Option<TaskPlan>,
+    ) -> Result<Option<TaskPlan>, InputError> {
+        match task.is_some() && !step.feature.is_tool() {
+            true => Err(self.invalid(place, "only the call of a tool can be a task")),
+            false => Ok(task),
+        }
     }
 
     /// The further calls that relations to the call of a case need.
@@ -470,6 +513,8 @@ impl Reader<'_> {
             && case.teardown.is_empty()
             && case.notifications.0.is_empty()
             && case.relations.0.is_empty()
+            && case.headers.is_empty()
+            && case.task.is_none()
             && case.concurrency.is_none();
         if !plain {
             let message = "with a text as `input` only `expected`, `expected_behavior`, \
@@ -527,6 +572,8 @@ impl Reader<'_> {
         }
         let mut step = self.step(&id, request, ending, &matchers, case.save)?;
         step.notices = self.notices(&id, case.notifications)?;
+        step.headers = self.headers(&id, case.headers)?;
+        step.task = self.task(&id, &step, case.task)?;
         let mut then = self.steps(&format!("{id}: then"), case.then)?;
         then.extend(self.related(&id, &step, case.relations.0)?);
         let setup = self.steps(&format!("{id}: setup"), case.setup)?;
@@ -664,6 +711,10 @@ mod tests {
             assert!(found.contains("unknown key `contain`"), "{found}");
         }
         assert!(message("cases:\n  - {tool: a, expect: 3}\n").contains("a matcher or a list"));
+        let text = message("cases:\n  - {tool: a, expect: hello}\n");
+        assert!(text.contains("2:22: ") && text.contains("a matcher such as {contains"), "{text}");
+        let text = message("cases:\n  - {tool: a, headers: {age: old}}\n");
+        assert!(text.contains("a matcher such as {contains"), "{text}");
     }
 
     #[test]

@@ -9,10 +9,12 @@
 //! read, before a server is started: a case that cannot fail is refused.
 
 mod file;
+pub(crate) mod headers;
 pub(crate) mod notices;
 pub(crate) mod relations;
 pub mod server;
 pub(crate) mod snapshot;
+pub(crate) mod tasks;
 pub(crate) mod texts;
 pub(crate) mod variables;
 
@@ -28,9 +30,11 @@ use karat_io::json_path::JsonPath;
 use karat_mcp::Definition;
 use serde_json::{Map, Value};
 
+use self::headers::Header;
 use self::notices::Notice;
 use self::relations::Relation;
 use self::snapshot::{Snapshots, Store};
+use self::tasks::TaskPlan;
 use self::texts::TextCase;
 pub use crate::observation::{Feature, Role};
 
@@ -50,6 +54,8 @@ pub struct Suite {
     pub server: Option<Value>,
     /// The success rate that a case must reach.
     pub target: f64,
+    /// True if everything that reads as private is removed from answers before they are judged and kept.
+    pub hides_private: bool,
     /// Calls before the first case.
     pub setup: Vec<Arc<Step>>,
     /// Calls after the last case.
@@ -237,6 +243,10 @@ pub struct Step {
     pub asked: Option<String>,
     /// The notifications that it must lead to.
     pub notices: Vec<Notice>,
+    /// The headers that the response must have.
+    pub headers: Vec<Header>,
+    /// Set if it is called as a task.
+    pub task: Option<TaskPlan>,
     /// The relation of its answer to that of the case.
     pub relation: Option<Relation>,
 }
@@ -253,6 +263,8 @@ impl Step {
             save: BTreeMap::new(),
             asked: None,
             notices: Vec::new(),
+            headers: Vec::new(),
+            task: None,
             relation: None,
         }
     }

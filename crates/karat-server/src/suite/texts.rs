@@ -4,13 +4,13 @@
 //! every tool must deny it. `{"input": "…", "expected": "…"}` becomes one case, which passes if one tool
 //! answers as expected.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use karat_core::expect::{Matcher, MatcherSpec};
 use karat_mcp::Definition;
 use serde_json::{Map, Value};
 
-use super::{Case, Ending, Feature, Step};
+use super::{Case, Ending, Step};
 use crate::attack::parameters::{self, Parameter};
 use crate::fuzz::generate::plainest;
 
@@ -96,17 +96,7 @@ impl TextCase {
         matchers: Vec<Matcher>,
     ) -> Step {
         let asked = (ending == Ending::Denied).then(|| self.text.clone());
-        Step {
-            notices: Vec::new(),
-            relation: None,
-            feature: Feature::Tool,
-            tool: tool.to_owned(),
-            input,
-            ending,
-            matchers,
-            save: BTreeMap::new(),
-            asked,
-        }
+        Step { ending, matchers, asked, ..Step::plain(tool, input) }
     }
 
     fn case(&self, id: String, step: Step, then: Vec<Step>) -> Case {

@@ -78,5 +78,6 @@ mod server_secrets;
 mod server_snapshots;
 mod server_state;
 mod server_suggest;
+mod server_surroundings;
 mod server_traps;
 mod server_wire;
