@@ -210,7 +210,7 @@ impl Planner<'_> {
         }
         match (found.is_empty(), purpose) {
             (false, _) => Plan::Through(found),
-            (true, true) => Plan::Not("this is the purpose of the tool"),
+            (true, true) => Plan::Not(PURPOSE),
             (true, false) => Plan::Not("no parameter could carry it"),
         }
     }
@@ -559,6 +559,9 @@ impl Planner<'_> {
     }
 }
 
+/// The reason for which an attack does not apply to a tool that is made for it.
+pub(super) const PURPOSE: &str = "this is the purpose of the tool";
+/// The reason for which no secret can get out of the environment.
 const ENVIRONMENT: &str = "no secret can be planted in the server's environment";
 
 /// A path from any folder to the root of the file system.

@@ -53,6 +53,13 @@ pub(super) fn looks_at_files(there: (&Attempt, &Outcome), missing: (&Attempt, &O
         && words(&said) != words(&without_paths(missing))
 }
 
+/// Returns whether a call with a path that leads outside succeeded, without a word of refusal.
+pub(super) fn goes_there(attempt: &Attempt, outcome: &Outcome) -> bool {
+    let said = || without_paths((attempt, outcome));
+    Reaction::from(outcome) == Reaction::Accepted
+        && !DENIALS.iter().any(|denial| said().contains(denial))
+}
+
 /// An answer in lower case, without the texts that were sent.
 fn without_paths((attempt, outcome): (&Attempt, &Outcome)) -> String {
     let mut sent = Vec::new();

@@ -16,6 +16,7 @@ mod judgement;
 mod languages;
 mod listener;
 pub(crate) mod parameters;
+pub mod reach;
 mod runner;
 mod score;
 

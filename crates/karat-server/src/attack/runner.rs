@@ -4,6 +4,7 @@
 //! executed; whether the run counts is decided when it is scored.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use karat_core::observed::{AttackEvidence, AttackStatus};
 use karat_io::text::clip;
@@ -16,7 +17,7 @@ use super::attacks::{KnownAttack, Technique};
 use super::attempts::{Access, Attempt, Plan, Planner, Proof, Way};
 use super::canary_site::CanarySite;
 use super::judgement::{
-    is_held, is_refused_as_invalid, looks_at_files, proven, side_effect, words_of,
+    goes_there, is_held, is_refused_as_invalid, looks_at_files, proven, side_effect, words_of,
 };
 use super::parameters::Parameter;
 use crate::fuzz::generate::plainest;
@@ -34,6 +35,9 @@ const SHOWN: usize = 400;
 /// The numbers of recorded and of likely inputs that are tried for a plain call that succeeds.
 const MAX_RECORDED: usize = 3;
 const MAX_LIKELY: usize = 4;
+
+/// The time that a server has to work through the calls of a flood, as long as it goes on answering them.
+const BACKLOG: Duration = Duration::from_secs(60);
 
 /// The attack target: a live server or a simulated one.
 pub(super) trait AttackTarget {
@@ -81,13 +85,13 @@ impl AttackTarget for LiveServer {
             self.renew().await;
         }
         let survived = LiveServer::flood(self, tool, arguments, count).await?;
-        let is_alive = survived && self.is_alive().await;
+        let is_alive = survived && self.recovers(BACKLOG).await;
         // The number of answers may differ between runs; whether the server survives may not.
         let saw = match (survived, is_alive) {
             (false, _) => "the server ended under the calls".to_owned(),
             (true, false) => {
                 let seconds = self.call_timeout().as_secs_f64();
-                format!("the server did not answer a ping within {seconds} s afterwards")
+                format!("the server answered neither a ping nor a call for {seconds} s afterwards")
             }
             (true, true) => "the server answered afterwards".to_owned(),
         };
@@ -221,10 +225,13 @@ impl Memory {
 }
 
 /// Attacks on files, each with those that show by their answers that such a file was looked at.
-const ON_FILES: [(&str, &[&str]); 3] = [
+/// A tool that looks anywhere is not confined by refusing another way there.
+const ON_FILES: [(&str, &[&str]); 5] = [
     ("absolute-path", &["absolute-path"]),
-    ("path-traversal", &["path-traversal"]),
+    ("path-traversal", &["path-traversal", "absolute-path"]),
     ("secret-file", &["absolute-path", "path-traversal"]),
+    ("sibling-folder", &["absolute-path", "path-traversal"]),
+    ("symbolic-link", &["absolute-path", "path-traversal"]),
 ];
 
 impl Memory {
@@ -365,10 +372,11 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
         way: &Way,
     ) -> AttackResult {
         let mut is_accepted = false;
-        // True if every attempt ended as the plain call did, which failed: something else may be to blame.
+        // Attempts that ended as the plain call did, which failed: something else may be to blame.
         let plain = self.known.and_then(|_| self.memory.plain.get(tool.name()));
         let failure = plain.and_then(PlainCall::failure);
-        let mut is_same = way.is_run || needs_more(tool, result.parameter.as_deref());
+        let may_be_blocked = way.is_run || needs_more(tool, result.parameter.as_deref());
+        let mut same = 0;
         let mut answers = Vec::new();
         for attempt in &way.attempts {
             if self.is_over(&mut result) {
@@ -422,7 +430,7 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
                 result.status = AttackStatus::Held;
             }
             is_accepted |= !is_refused_as_invalid(&called.outcome);
-            is_same &= failure.as_ref() == Some(&words_of(&called.outcome));
+            same += u64::from(failure.as_ref() == Some(&words_of(&called.outcome)));
             answers.push((attempt, called.outcome));
         }
         if result.status == AttackStatus::Held && technique == Technique::Relay {
@@ -449,11 +457,35 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
             result.status = AttackStatus::NotApplicable;
             result.why = Some(doubt.to_owned());
         }
-        if result.status == AttackStatus::Held && needs_tool && is_same {
+        // A few attempts may fail for reasons of their own, such as a zero byte that no program takes.
+        let is_blocked = may_be_blocked && same * 2 > result.attempts;
+        if result.status == AttackStatus::Held && needs_tool && is_blocked {
             result.status = AttackStatus::NotExecuted;
             result.why = Some(format!(
                 "{} fails with plain arguments, and in the same words with the attack, so it may not have \
                  reached it; give valid values with --set NAME=VALUE or --from-recording FILE",
+                tool.name()
+            ));
+        }
+        if result.status == AttackStatus::Held
+            && needs_tool
+            && self.fails_with_any_text(tool, &result, &answers).await
+        {
+            result.status = AttackStatus::NotExecuted;
+            result.why = Some(format!(
+                "{} fails in the same words with any text there, so the attack may not have reached it; give \
+                 values that go together with --set NAME=VALUE or --from-recording FILE",
+                tool.name()
+            ));
+        }
+        let leads_out = matches!(technique, Technique::Link | Technique::Sibling);
+        if result.status == AttackStatus::Held
+            && leads_out
+            && answers.iter().any(|(attempt, outcome)| goes_there(attempt, outcome))
+        {
+            result.status = AttackStatus::NotExecuted;
+            result.why = Some(format!(
+                "{} accepts the path of a file outside and shows nothing of what is in it, so it may use it",
                 tool.name()
             ));
         }
@@ -468,6 +500,42 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
             self.memory.looked_at.insert(result.id());
         }
         result
+    }
+
+    /// Returns whether every attempt through an optional text failed in the same words, and so does a harmless text:
+    /// other arguments are to blame then.
+    async fn fails_with_any_text(
+        &mut self,
+        tool: &Definition,
+        result: &AttackResult,
+        answers: &[(&Attempt, Outcome)],
+    ) -> bool {
+        let (Some(name), [(first, outcome), ..]) = (&result.parameter, answers) else {
+            return false;
+        };
+        let schema = tool.input_schema();
+        let required = schema.and_then(|schema| schema.get("required")?.as_array());
+        let is_required = required.is_some_and(|all| all.iter().any(|one| one == name.as_str()));
+        let is_used = |plain: &PlainCall| plain.known.contains_key(name);
+        // The plain call has a value for it, and is what the attempts were compared with.
+        if is_required || self.memory.plain.get(tool.name()).is_some_and(is_used) {
+            return false;
+        }
+        let words = words_of(outcome);
+        let is_same = |outcome: &Outcome| {
+            Reaction::from(outcome) != Reaction::Accepted && words_of(outcome) == words
+        };
+        let is_text = first.arguments.get(name).is_some_and(Value::is_string);
+        if !is_text || self.known.is_none() || !answers.iter().all(|(_, outcome)| is_same(outcome))
+        {
+            return false;
+        }
+        let mut arguments = first.arguments.clone();
+        arguments.insert(name.clone(), Value::from("text"));
+        let harmless =
+            Attempt { about: "a harmless text".to_owned(), arguments, proofs: Vec::new() };
+        let called = self.target.call(tool.name(), &harmless).await;
+        called.is_ok_and(|called| is_same(&called.outcome))
     }
 
     /// A command line that makes the attack again: the canaries of this run are gone.
@@ -608,4 +676,30 @@ fn needs_more(tool: &Definition, parameter: Option<&str>) -> bool {
     let required = tool.input_schema().and_then(|schema| schema.get("required")?.as_array());
     let outer = parameter.map(|name| name.split(['.', '[']).next().unwrap_or(name));
     required.into_iter().flatten().any(|name| name.as_str() != outer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::attacks::ATTACKS;
+    use super::*;
+
+    #[test]
+    fn a_tool_that_looks_at_any_file_is_not_held_by_another_way_there() {
+        let result = |id: &str, tool: &str| {
+            let attack = ATTACKS.iter().find(|attack| attack.id() == id).unwrap();
+            AttackResult {
+                parameter: Some("path".to_owned()),
+                ..AttackResult::new(attack, tool, None)
+            }
+        };
+        let mut memory = Memory::default();
+        memory.looked_at.insert(result("absolute-path", "list").id());
+        for id in
+            ["absolute-path", "path-traversal", "secret-file", "sibling-folder", "symbolic-link"]
+        {
+            assert!(memory.doubt(&result(id, "list")).is_some(), "{id}");
+            assert!(memory.doubt(&result(id, "read")).is_none(), "{id}");
+        }
+        assert!(memory.doubt(&result("command-injection", "list")).is_none());
+    }
 }

@@ -61,6 +61,9 @@ impl Flaw {
             Some(format!("{rule} {keyword}"))
         } else if rule == INVALID_RESULT.id && self.at.is_empty() {
             Some(format!("{rule} {}", self.key))
+        } else if rule == REJECTED.id {
+            // What is refused in the same words is refused by the same code.
+            Some(format!("{rule} {}", self.message))
         } else {
             None
         }
@@ -273,6 +276,21 @@ mod tests {
             Outcome::ProtocolError { code: -32602, message: "no".to_owned(), data: None };
         assert_eq!(found(&invalid("type"), &protocol), ["fuzz-protocol-error"]);
         assert_eq!(found(&Validity::Valid, &protocol), ["fuzz-rejected-valid"]);
+    }
+
+    #[test]
+    fn refusals_in_the_same_words_have_one_cause() {
+        let refused = |text: &str| {
+            let outcome =
+                Outcome::ProtocolError { code: -32603, message: text.to_owned(), data: None };
+            let contract = Contract::new(&[], Revision::default());
+            let runners = BTreeSet::new();
+            let judge = Judge { contract: &contract, secret: "hush-hush", runners: &runners };
+            let flaws = judge.flaws("t", &Map::new(), &Validity::Valid, &outcome);
+            flaws[0].cause().unwrap()
+        };
+        assert_eq!(refused("expected record"), refused("expected record"));
+        assert_ne!(refused("expected record"), refused("no such field"));
     }
 
     #[test]

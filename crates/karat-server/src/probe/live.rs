@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use karat_core::dataset::Digest;
 use karat_core::error::EvalError;
@@ -308,6 +308,22 @@ impl LiveServer {
     pub(crate) async fn is_alive(&self) -> bool {
         let Ok(session) = self.server.session().await else { return false };
         Server::answers_ping(&session, self.server.call_timeout()).await
+    }
+
+    /// Returns whether the server answers a ping in the time of a call, or later, as long as late answers show that
+    /// it is at work, and at most this long.
+    pub(crate) async fn recovers(&self, limit: Duration) -> bool {
+        let started = Instant::now();
+        loop {
+            let late = self.server.protocol_log().late_answers;
+            if self.is_alive().await {
+                return true;
+            }
+            let is_at_work = self.server.protocol_log().late_answers > late;
+            if !is_at_work || started.elapsed() > limit {
+                return false;
+            }
+        }
     }
 
     /// The reason for which the server is lost, if a call broke it and it does not come back. A server

@@ -223,3 +223,68 @@ fn a_sandbox_does_not_hide_the_holes_of_a_server() {
         assert_eq!(item["observed"]["status"], "not_applicable", "{item}");
     }
 }
+
+#[test]
+fn a_tool_whose_program_is_missing_holds_nothing_even_if_it_refuses_a_zero_byte() {
+    let scratch = Scratch::new();
+    let zero = r#"{properties: {arguments: {properties: {path: {pattern: "\u0000"}}}}}"#;
+    let server = scratch.server(format!(
+        "tools:
+  - name: search
+    description: Searches files for a pattern
+    inputSchema: {{type: object, properties: {{pattern: {{type: string}}, path: {{type: string}}}}, required: [pattern, path]}}
+    do: [{{when: {{request: {zero}, then: [{{fail: 'a zero byte'}}], otherwise: [{{fail: 'sh: 1: rg: not found'}}]}}}}]
+"
+    ));
+    let case = ["server", "attack", "--json", "--case", "path-traversal", "--"];
+    let report = report(&scratch.karat(&[&case, &server[..]].concat()));
+    let path = item(&report, "path-traversal/search/path");
+    assert_eq!(path["observed"]["status"], "not_executed", "{path}");
+    assert!(path["observed"]["why"].as_str().unwrap().contains("in the same words"), "{path}");
+}
+
+#[test]
+fn a_text_that_other_arguments_keep_from_being_used_holds_nothing() {
+    let scratch = Scratch::new();
+    let server = scratch.server(
+        "tools:
+  - name: request
+    description: Sends a request
+    inputSchema: {type: object, properties: {name: {type: string}, body: {type: string, description: The command to run}}, required: [name]}
+    do: [{when: {argument: body, then: [{fail: a GET request cannot have a body}], otherwise: [{text: sent}]}}]
+",
+    );
+    let case = ["server", "attack", "--json", "--case", "command-injection", "--"];
+    let ran = scratch.karat(&[&case, &server[..]].concat());
+    let report = report(&ran);
+    let body = item(&report, "command-injection/request/body");
+    assert_eq!(body["observed"]["status"], "not_executed", "{body}");
+    assert!(body["observed"]["why"].as_str().unwrap().contains("with any text"), "{body}");
+}
+
+#[test]
+fn a_tool_that_accepts_a_sibling_folder_and_shows_nothing_of_it_holds_nothing() {
+    let scratch = Scratch::new();
+    std::fs::create_dir_all(scratch.path("root")).unwrap();
+    let server = scratch.server(
+        "tools:
+  - name: stat
+    description: Describes a file
+    inputSchema: {type: object, properties: {path: {type: string, description: The path of a file}}, required: [path]}
+    do: [{text: 'size 26'}]
+",
+    );
+    let case = ["server", "attack", "--json", "--case", "sibling-folder", "--root", "root", "--"];
+    let report = report(&scratch.karat(&[&case, &server[..]].concat()));
+    let path = item(&report, "sibling-folder/stat/path");
+    assert_eq!(path["observed"]["status"], "not_executed", "{path}");
+}
+
+#[test]
+fn a_server_that_works_through_a_flood_holds_although_a_ping_has_to_wait() {
+    let scratch = Scratch::new();
+    let server = scratch
+        .server("tools: [{name: slow, description: Is slow, do: [{wait_ms: 10}, {text: done}]}]");
+    let case = ["server", "attack", "--case", "request-flood", "--timeout-ms", "500", "--"];
+    scratch.karat(&[&case, &server[..]].concat()).expect(0);
+}

@@ -1,0 +1,116 @@
+//! The things outside of a server that its tools lead to, by the results of a few attacks.
+//!
+//! Reaching them may be what a server is for, so nothing here is a fault.
+
+use std::collections::BTreeSet;
+
+use karat_core::observed::{self, AttackStatus, Observed};
+use karat_core::report::{Item, Report};
+use serde::Serialize;
+
+use super::attempts::PURPOSE;
+
+/// The attacks that show it.
+pub const REACHING: [&str; 6] = [
+    "absolute-path",
+    "secret-file",
+    "env-secret",
+    "env-by-name",
+    "ssrf-loopback",
+    "command-injection",
+];
+
+/// Something outside of a server, and whether its tools lead there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Reach {
+    /// The name.
+    pub what: &'static str,
+    /// The tools and parameters that led there, each proven by a canary or named as its purpose.
+    pub through: Vec<String>,
+    /// True if a tool was tried that could have led there.
+    pub is_tried: bool,
+}
+
+/// The things by the results of a run of [`REACHING`].
+pub fn of(report: &Report) -> Vec<Reach> {
+    let things: [(&str, &[&str]); 4] = [
+        ("files outside of its folders", &REACHING[..2]),
+        ("environment variables", &REACHING[2..4]),
+        ("addresses on this machine", &REACHING[4..5]),
+        ("commands", &REACHING[5..]),
+    ];
+    things.iter().map(|(what, attacks)| reach(what, attacks, &report.items)).collect()
+}
+
+fn reach(what: &'static str, attacks: &[&str], items: &[Item]) -> Reach {
+    let mut through = BTreeSet::new();
+    let mut is_tried = false;
+    for item in items {
+        let Some(attack) = item.tags.get("attack").filter(|id| attacks.contains(&id.as_str()))
+        else {
+            continue;
+        };
+        let Some(Observed::Attack(observed)) = &item.observed else { continue };
+        match observed.status {
+            AttackStatus::Broken => {
+                is_tried = true;
+                let place = item.id.strip_prefix(attack.as_str()).unwrap_or_default();
+                through.insert(place.trim_start_matches('/').replacen('/', ".", 1));
+            }
+            AttackStatus::Held => is_tried = true,
+            _ => through.extend(made_for(observed)),
+        }
+    }
+    Reach {
+        what,
+        is_tried: is_tried || !through.is_empty(),
+        through: through.into_iter().collect(),
+    }
+}
+
+/// The tools whose purpose an attack is.
+fn made_for(observed: &observed::Attack) -> Vec<String> {
+    observed.tools.get(PURPOSE).cloned().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::super::runner::AttackResult;
+    use super::super::score::item;
+    use super::*;
+
+    fn result(attack: &str, tool: &str, parameter: &str, status: AttackStatus) -> Item {
+        let (at, again) = (String::new(), String::new());
+        let parameter = Some(parameter.to_owned());
+        let (attack, tool) = (attack.to_owned(), tool.to_owned());
+        let (attempts, evidence, why) = (1, None, None);
+        let result =
+            AttackResult { attack, tool, parameter, at, status, attempts, evidence, why, again };
+        item(&result).unwrap()
+    }
+
+    #[test]
+    fn what_was_broken_is_reached_and_what_was_not_tried_is_not_held() {
+        let mut purpose = result("command-injection", "", "", AttackStatus::NotApplicable);
+        let Some(Observed::Attack(observed)) = &mut purpose.observed else { panic!() };
+        observed.tools = BTreeMap::from([(PURPOSE.to_owned(), vec!["run".to_owned()])]);
+        let items = [
+            result("absolute-path", "read", "path", AttackStatus::Broken),
+            result("secret-file", "read", "path", AttackStatus::Broken),
+            result("absolute-path", "list", "path", AttackStatus::Held),
+            result("ssrf-loopback", "fetch", "url", AttackStatus::Held),
+            result("env-by-name", "read", "path", AttackStatus::NotExecuted),
+            purpose,
+        ];
+        let found = |what, attacks: &[&str]| {
+            let Reach { through, is_tried, .. } = reach(what, attacks, &items);
+            (through, is_tried)
+        };
+        assert_eq!(found("files", &REACHING[..2]), (vec!["read.path".to_owned()], true));
+        assert_eq!(found("environment", &REACHING[2..4]), (vec![], false));
+        assert_eq!(found("addresses", &REACHING[4..5]), (vec![], true));
+        assert_eq!(found("commands", &REACHING[5..]), (vec!["run".to_owned()], true));
+    }
+}
