@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{FailOn, FormatArgs, RecordArgs, TargetArgs};
+use super::{CallTimes, FindingArgs, FormatArgs, ProbeTimes, RecordArgs, TargetArgs};
 
 /// The way a server is called with arguments that it may not expect.
 #[derive(Args)]
@@ -28,30 +28,16 @@ pub(crate) struct ProbeArgs {
     /// The seed of everything random
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// The time a call may take, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 15_000)]
-    pub(crate) timeout_ms: u64,
-    /// The time the server may take to start, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 30_000)]
-    pub(crate) start_timeout_ms: u64,
+    #[command(flatten)]
+    pub(crate) times: ProbeTimes,
     /// End with the results so far after this many seconds; 300 for fuzz, 600 for attack by default
     #[arg(long, value_name = "SECONDS")]
     pub(crate) time_limit: Option<u64>,
-    /// A kind of finding that is not reported; repeatable
-    #[arg(long, value_name = "RULE")]
-    pub(crate) allow: Vec<String>,
-    /// The mildest finding that gives exit code 1
-    #[arg(long, value_name = "SEVERITY", default_value = "error")]
-    pub(crate) fail_on: FailOn,
-    /// List the kinds of findings and what they are for, and end
-    #[arg(long)]
-    pub(crate) rules: bool,
+    #[command(flatten)]
+    pub(crate) findings: FindingArgs,
     /// A file for the report; its type from the ending (.json .html .md .xml .sarif .badge.json); repeatable
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(crate) outputs: Vec<PathBuf>,
-    /// Write the findings as SARIF 2.1.0 to this file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) sarif: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) form: FormatArgs,
 }
@@ -110,10 +96,6 @@ pub(crate) struct CallArgs {
     pub(crate) target: TargetArgs,
     #[command(flatten)]
     pub(crate) record: RecordArgs,
-    /// The time the call may take, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 30_000)]
-    pub(crate) timeout_ms: u64,
-    /// The time the server may take to start, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 30_000)]
-    pub(crate) start_timeout_ms: u64,
+    #[command(flatten)]
+    pub(crate) times: CallTimes,
 }

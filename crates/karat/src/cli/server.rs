@@ -79,12 +79,8 @@ pub(crate) struct SuggestArgs {
     /// A value that is known to work, for parameters of this name: JSON, or else text; repeatable
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) set: Vec<String>,
-    /// The time a call may take, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 10_000)]
-    pub(crate) timeout_ms: u64,
-    /// The time the server may take to start, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 30_000)]
-    pub(crate) start_timeout_ms: u64,
+    #[command(flatten)]
+    pub(crate) times: DraftTimes,
     #[command(flatten)]
     pub(crate) target: TargetArgs,
     #[command(flatten)]
@@ -110,12 +106,8 @@ pub(crate) struct ProposeArgs {
     pub(crate) allow_destructive: bool,
     #[command(flatten)]
     pub(crate) target: TargetArgs,
-    /// The time a call may take, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 30_000)]
-    pub(crate) timeout_ms: u64,
-    /// The time the server may take to start, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 30_000)]
-    pub(crate) start_timeout_ms: u64,
+    #[command(flatten)]
+    pub(crate) times: CallTimes,
 }
 
 #[derive(Args)]
@@ -290,6 +282,46 @@ pub(crate) struct IsolationArgs {
     pub(crate) limits: Vec<String>,
 }
 
+/// The time limits of a session. The default for calls differs, and a generic struct cannot have one of its own:
+/// clap keeps it in a static, which all instances share.
+macro_rules! time_args {
+    ($($name:ident: $default:literal,)*) => {$(
+        #[derive(Args, Clone)]
+        pub(crate) struct $name {
+            /// The time a call may take, in milliseconds
+            #[arg(long, value_name = "MS", default_value_t = $default)]
+            pub(crate) timeout_ms: u64,
+            /// The time the server may take to start, in milliseconds
+            #[arg(long, value_name = "MS", default_value_t = 30_000)]
+            pub(crate) start_timeout_ms: u64,
+        }
+    )*};
+}
+
+time_args! {
+    ScanTimes: 5_000,
+    DraftTimes: 10_000,
+    ProbeTimes: 15_000,
+    CallTimes: 30_000,
+}
+
+/// The findings that count, and where they are written.
+#[derive(Args)]
+pub(crate) struct FindingArgs {
+    /// A rule whose findings are left out; repeatable
+    #[arg(long, value_name = "RULE")]
+    pub(crate) allow: Vec<String>,
+    /// The mildest finding that gives exit code 1
+    #[arg(long, value_name = "SEVERITY", default_value = "error")]
+    pub(crate) fail_on: FailOn,
+    /// List the rules and what they are for, and end
+    #[arg(long)]
+    pub(crate) rules: bool,
+    /// Write the findings as SARIF 2.1.0 to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sarif: Option<PathBuf>,
+}
+
 /// The recording of the sessions.
 #[derive(Args, Clone, Default)]
 pub(crate) struct RecordArgs {
@@ -336,12 +368,8 @@ pub(crate) struct ServerTestArgs {
     /// Write the snapshots that the cases want anew, where the calls end as they must
     #[arg(long)]
     pub(crate) update: bool,
-    /// The time a call may take, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 30_000)]
-    pub(crate) timeout_ms: u64,
-    /// The time the server may take to start, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 30_000)]
-    pub(crate) start_timeout_ms: u64,
+    #[command(flatten)]
+    pub(crate) times: CallTimes,
     #[command(flatten)]
     pub(crate) record: RecordArgs,
     /// The folder for the report and the run journal
@@ -408,12 +436,8 @@ pub(crate) struct LoadArgs {
     /// The seed of the order of calls
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// The time a call may take, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 30_000)]
-    pub(crate) timeout_ms: u64,
-    /// The time the server may take to start, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 30_000)]
-    pub(crate) start_timeout_ms: u64,
+    #[command(flatten)]
+    pub(crate) times: CallTimes,
     /// The folder for the report
     #[arg(long, value_name = "DIR", default_value = "karat-report")]
     pub(crate) out: PathBuf,
@@ -433,21 +457,11 @@ pub(crate) struct LintArgs {
     /// Definitions from a file instead of a server: the answer to tools/list, or its list
     #[arg(long, value_name = "FILE", conflicts_with_all = ["url", "config", "server", "command", "record"])]
     pub(crate) tools: Option<PathBuf>,
-    /// A rule that is not run; repeatable
-    #[arg(long, value_name = "RULE")]
-    pub(crate) allow: Vec<String>,
     /// The time the server may take to start, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 30_000)]
     pub(crate) start_timeout_ms: u64,
-    /// The mildest finding that gives exit code 1
-    #[arg(long, value_name = "SEVERITY", default_value = "error")]
-    pub(crate) fail_on: FailOn,
-    /// List the rules and what they are for, and end
-    #[arg(long)]
-    pub(crate) rules: bool,
-    /// Write the findings as SARIF 2.1.0 to this file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) sarif: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) findings: FindingArgs,
 }
 
 #[derive(Args)]
@@ -459,24 +473,10 @@ pub(crate) struct MigrationArgs {
     /// A value that is known to work, for parameters of this name: JSON, or else text; repeatable
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) set: Vec<String>,
-    /// The time a call may take, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 10_000)]
-    pub(crate) timeout_ms: u64,
-    /// The time the server may take to start, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 30_000)]
-    pub(crate) start_timeout_ms: u64,
-    /// A rule whose findings are left out; repeatable
-    #[arg(long, value_name = "RULE")]
-    pub(crate) allow: Vec<String>,
-    /// The mildest finding that gives exit code 1
-    #[arg(long, value_name = "SEVERITY", default_value = "error")]
-    pub(crate) fail_on: FailOn,
-    /// List the rules and what they are for, and end
-    #[arg(long)]
-    pub(crate) rules: bool,
-    /// Write the findings as SARIF 2.1.0 to this file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) sarif: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) times: DraftTimes,
+    #[command(flatten)]
+    pub(crate) findings: FindingArgs,
 }
 
 #[derive(Args)]
@@ -491,12 +491,8 @@ pub(crate) struct ScanArgs {
     /// The time for all calls, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(crate) time_limit: u64,
-    /// The time a call may take, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 5_000)]
-    pub(crate) timeout_ms: u64,
-    /// The time the server may take to start, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 30_000)]
-    pub(crate) start_timeout_ms: u64,
+    #[command(flatten)]
+    pub(crate) times: ScanTimes,
     /// Call tools that may destroy something too
     #[arg(long)]
     pub(crate) allow_destructive: bool,

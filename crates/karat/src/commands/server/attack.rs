@@ -18,7 +18,7 @@ use crate::face::Terminal;
 pub(crate) fn attack(arguments: &AttackArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let probe = &arguments.probe;
     let rules = attack::rules();
-    if probe.rules {
+    if probe.findings.rules {
         terminal.print(&probing::rules(&rules))?;
         return Ok(Exit::Pass);
     }
@@ -38,8 +38,8 @@ pub(crate) fn attack(arguments: &AttackArgs, terminal: &Terminal) -> Result<Exit
         flood: arguments.flood,
         allow_destructive: probe.allow_destructive,
         time_limit: probing::time_limit(probe).or(Some(Time(attack::TIME_LIMIT))),
-        allow: probe.allow.clone(),
-        fail_on: probe.fail_on.into(),
+        allow: probe.findings.allow.clone(),
+        fail_on: probe.findings.fail_on.into(),
         recorder: recording.recorder(),
         stop: stop.clone(),
         ..Config::default()

@@ -25,8 +25,8 @@ pub(crate) fn call(arguments: &CallArgs, terminal: &Terminal) -> Result<Exit, St
     let recording = Recording::begin(&arguments.record)?;
     let options = Options {
         recorder: recording.recorder(),
-        call_timeout: Duration::from_millis(arguments.timeout_ms),
-        start_timeout: Duration::from_millis(arguments.start_timeout_ms),
+        call_timeout: Duration::from_millis(arguments.times.timeout_ms),
+        start_timeout: Duration::from_millis(arguments.times.start_timeout_ms),
         ..Options::default()
     };
     let called = async {

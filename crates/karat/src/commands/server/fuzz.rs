@@ -16,7 +16,7 @@ use crate::face::Terminal;
 pub(crate) fn fuzz(arguments: &FuzzArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let probe = &arguments.probe;
     let rules = fuzz::rules();
-    if probe.rules {
+    if probe.findings.rules {
         terminal.print(&probing::rules(&rules))?;
         return Ok(Exit::Pass);
     }
@@ -35,8 +35,8 @@ pub(crate) fn fuzz(arguments: &FuzzArgs, terminal: &Terminal) -> Result<Exit, St
         time_limit: probing::time_limit(probe).or(Some(Time(fuzz::TIME_LIMIT))),
         tool_time_limit: Some(Time(Duration::from_secs(arguments.tool_time_limit))),
         shrink_calls: arguments.shrink_calls,
-        allow: probe.allow.clone(),
-        fail_on: probe.fail_on.into(),
+        allow: probe.findings.allow.clone(),
+        fail_on: probe.findings.fail_on.into(),
         recorder: recording.recorder(),
         stop: stop.clone(),
         ..Config::default()

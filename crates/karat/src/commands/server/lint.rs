@@ -25,13 +25,13 @@ const FOLDED: usize = 3;
 
 /// Lints a server or a file of definitions.
 pub(crate) fn lint(arguments: &LintArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    if arguments.rules {
+    if arguments.findings.rules {
         terminal.print(&super::probing::rules(&detectors::rules()))?;
         return Ok(Exit::Pass);
     }
-    check_allowed(&arguments.allow)?;
+    check_allowed(&arguments.findings.allow)?;
     let (source, outcome) = match &arguments.tools {
-        Some(path) => (path.display().to_string(), of_file(path, &arguments.allow)?),
+        Some(path) => (path.display().to_string(), of_file(path, &arguments.findings.allow)?),
         None => {
             let spec = target::spec(&arguments.target, terminal)?.ok_or_else(|| {
                 Stop::bad_input(
@@ -44,11 +44,11 @@ pub(crate) fn lint(arguments: &LintArgs, terminal: &Terminal) -> Result<Exit, St
                 start_timeout: Duration::from_millis(arguments.start_timeout_ms),
                 ..Options::default()
             };
-            let outcome = of_server(&spec, &arguments.allow, &options, terminal);
+            let outcome = of_server(&spec, &arguments.findings.allow, &options, terminal);
             (spec.describe(), recording.finish(outcome)?)
         }
     };
-    if let Some(path) = &arguments.sarif {
+    if let Some(path) = &arguments.findings.sarif {
         write_atomic(path, sarif::document(&log(&outcome)).as_bytes())?;
     }
     if terminal.json() {
@@ -56,7 +56,7 @@ pub(crate) fn lint(arguments: &LintArgs, terminal: &Terminal) -> Result<Exit, St
     } else {
         terminal.print(&text(&source, &outcome))?;
     }
-    Ok(exit(&outcome, arguments.fail_on))
+    Ok(exit(&outcome, arguments.findings.fail_on))
 }
 
 /// What a server serves that models read.

@@ -29,8 +29,8 @@ pub(crate) fn load(arguments: &LoadArgs, terminal: &Terminal) -> Result<Exit, St
     check::ready(&run)?;
     let mut common = Common {
         seed: arguments.seed,
-        timeout_ms: arguments.timeout_ms,
-        start_timeout_ms: arguments.start_timeout_ms,
+        timeout_ms: arguments.times.timeout_ms,
+        start_timeout_ms: arguments.times.start_timeout_ms,
         gate: policy(arguments)?,
         ..Common::named("load")
     };

@@ -22,11 +22,13 @@ use crate::work::until_stopped;
 /// Checks a server and prints the report.
 pub(crate) fn migration(arguments: &MigrationArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let rules = migration::rules();
-    if arguments.rules {
+    if arguments.findings.rules {
         terminal.print(&probing::rules(&rules))?;
         return Ok(Exit::Pass);
     }
-    if let Some(id) = arguments.allow.iter().find(|id| rules.iter().all(|rule| rule.id != **id)) {
+    if let Some(id) =
+        arguments.findings.allow.iter().find(|id| rules.iter().all(|rule| rule.id != **id))
+    {
         return Err(Stop::bad_input(format!("--allow: there is no rule {id:?}")));
     }
     let spec = target::needed(&arguments.target, terminal)?;
@@ -34,16 +36,16 @@ pub(crate) fn migration(arguments: &MigrationArgs, terminal: &Terminal) -> Resul
     let recording = Recording::begin(&arguments.record)?;
     let options = Options {
         recorder: recording.recorder(),
-        call_timeout: Duration::from_millis(arguments.timeout_ms),
-        start_timeout: Duration::from_millis(arguments.start_timeout_ms),
+        call_timeout: Duration::from_millis(arguments.times.timeout_ms),
+        start_timeout: Duration::from_millis(arguments.times.start_timeout_ms),
         ..Options::default()
     };
     let work = async { Ok(migration::check(&spec, &options, &settings).await?) };
     let mut found = recording.finish(until_stopped(work, "interrupted"))?;
     target::say_remarks(terminal, &options);
-    found.findings.retain(|finding| !arguments.allow.contains(&finding.rule));
+    found.findings.retain(|finding| !arguments.findings.allow.contains(&finding.rule));
     let findings: Vec<&Finding> = found.findings.iter().collect();
-    if let Some(path) = &arguments.sarif {
+    if let Some(path) = &arguments.findings.sarif {
         write_atomic(path, sarif::document(&scan::log(&rules, &findings)).as_bytes())?;
     }
     if terminal.json() {
@@ -53,7 +55,7 @@ pub(crate) fn migration(arguments: &MigrationArgs, terminal: &Terminal) -> Resul
     } else {
         terminal.print(&text(&spec.describe(), &found))?;
     }
-    let fails = |one: &Finding| probe::FailOn::from(arguments.fail_on).fails(one.severity);
+    let fails = |one: &Finding| probe::FailOn::from(arguments.findings.fail_on).fails(one.severity);
     Ok(if found.findings.iter().any(fails) { Exit::GateFailed } else { Exit::Pass })
 }
 

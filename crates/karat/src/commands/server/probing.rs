@@ -64,8 +64,8 @@ pub(super) fn known(set: &[String]) -> Result<Map<String, Value>, Stop> {
 pub(super) fn common(name: &str, arguments: &ProbeArgs) -> Common {
     Common {
         seed: arguments.seed,
-        timeout_ms: arguments.timeout_ms,
-        start_timeout_ms: arguments.start_timeout_ms,
+        timeout_ms: arguments.times.timeout_ms,
+        start_timeout_ms: arguments.times.start_timeout_ms,
         ..Common::named(name)
     }
 }
@@ -140,7 +140,7 @@ pub(super) fn show(
         let text = output.render(&document).map_err(Stop::bad_input)?;
         write_atomic(path, text.as_bytes())?;
     }
-    if let Some(path) = &arguments.sarif {
+    if let Some(path) = &arguments.findings.sarif {
         write_sarif(path, rules, findings)?;
     }
     if terminal.json() {

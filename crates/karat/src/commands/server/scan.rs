@@ -1,14 +1,17 @@
-//! `karat server scan`: lint, detectors, a short fuzz and latencies of one server, in one table.
+//! `karat server scan`: lint, detectors, a short fuzz, latencies and what a server can reach, in one table.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use karat_core::evaluation::Common;
 use karat_core::finding::{Finding, Severity};
 use karat_core::report::{CheckReport, Latency, Report, Verdict};
 use karat_io::input::write_atomic;
 use karat_io::text::{clip, printable};
-use karat_mcp::Options;
+use karat_mcp::{Engine, Options, ServerSpec};
 use karat_report::{Output, sarif};
+use karat_server::attack::reach::{self, Reach};
+use karat_server::attack::{self, Attack};
 use karat_server::fuzz::{self, Config, Fuzz};
 use karat_server::probe::stop::StopRequest;
 use karat_server::probe::time::Time;
@@ -39,7 +42,7 @@ pub(crate) fn scan(arguments: &ScanArgs, terminal: &Terminal) -> Result<Exit, St
     let recording = Recording::begin(&arguments.record)?;
     let options = Options {
         recorder: recording.recorder(),
-        start_timeout: Duration::from_millis(arguments.start_timeout_ms),
+        start_timeout: Duration::from_millis(arguments.times.start_timeout_ms),
         ..Options::default()
     };
     let linted = lint::of_server(&spec, &arguments.allow, &options, terminal)?;
@@ -54,10 +57,12 @@ pub(crate) fn scan(arguments: &ScanArgs, terminal: &Terminal) -> Result<Exit, St
         stop: stop.clone(),
         ..Config::default()
     };
-    let mut common = karat_core::evaluation::Common::named("scan");
-    common.timeout_ms = arguments.timeout_ms;
-    common.start_timeout_ms = arguments.start_timeout_ms;
-    let report = recording.finish(probing::measure::<Fuzz>(common, config, &stop, terminal))?;
+    let mut common = Common::named("scan");
+    common.timeout_ms = arguments.times.timeout_ms;
+    common.start_timeout_ms = arguments.times.start_timeout_ms;
+    let measured = probing::measure::<Fuzz>(common.clone(), config, &stop, terminal);
+    let report = recording.finish(measured)?;
+    let reached = reached(arguments, &spec, common, &stop, terminal)?;
     let fuzzed = fuzz::findings(&report);
     let rules: Vec<&Rule> = detectors::rules().into_iter().chain(fuzz::rules()).collect();
     let findings: Vec<&Finding> = linted.findings.iter().chain(&fuzzed).collect();
@@ -67,7 +72,8 @@ pub(crate) fn scan(arguments: &ScanArgs, terminal: &Terminal) -> Result<Exit, St
     let fails =
         |finding: &&&Finding| probe::FailOn::from(arguments.fail_on).fails(finding.severity);
     let failing = findings.iter().filter(fails).count();
-    let text = table(&spec.describe(), &linted, &fuzzed, &report);
+    let mut text = table(&spec.describe(), &linted, &fuzzed, &report);
+    text.push_str(&reach_rows(&spec, &reached));
     let verdict = report.gate.as_ref().map(|gate| gate.verdict);
     let document = CheckReport::of(vec![report]);
     for path in &arguments.outputs {
@@ -79,12 +85,82 @@ pub(crate) fn scan(arguments: &ScanArgs, terminal: &Terminal) -> Result<Exit, St
             "schema": "karat.scan/1",
             "lint": linted,
             "fuzz": document,
+            "reach": reached.ok(),
         }))?;
     } else {
         terminal.print(&text)?;
     }
     let failed = failing > 0 || verdict == Some(Verdict::Fail);
     Ok(probing::exit(&stop, if failed { Exit::GateFailed } else { Exit::Pass }))
+}
+
+/// The things outside of the server that its tools lead to; an error is the reason for which that is not known.
+fn reached(
+    arguments: &ScanArgs,
+    server: &ServerSpec,
+    mut common: Common,
+    stop: &StopRequest,
+    terminal: &Terminal,
+) -> Result<Result<Vec<Reach>, String>, Stop> {
+    if stop.is_made() {
+        return Ok(Err("not tried, since the scan was interrupted".to_owned()));
+    }
+    "reach".clone_into(&mut common.name);
+    let config = attack::Config {
+        server: Some(server.clone()),
+        cases: reach::REACHING.map(str::to_owned).to_vec(),
+        allow_destructive: arguments.allow_destructive,
+        time_limit: Some(Time(Duration::from_secs(arguments.time_limit.div_ceil(3)))),
+        fail_on: probe::FailOn::Never,
+        stop: stop.clone(),
+        ..attack::Config::default()
+    };
+    match probing::measure::<Attack>(common, config, stop, terminal) {
+        Ok(report) => Ok(Ok(reach::of(&report))),
+        // The scan of a server without such parameters is complete all the same.
+        Err(ended) if ended.exit == Exit::NotMeasured => Ok(Err(ended.message)),
+        Err(ended) => Err(ended),
+    }
+}
+
+/// The rows about what the tools, and the process, can reach.
+fn reach_rows(server: &ServerSpec, reached: &Result<Vec<Reach>, String>) -> String {
+    let mut out = String::new();
+    let mut row = |name: &str, text: String| {
+        let _ = writeln!(out, "{name:<13}{}", clip(&printable(&text), WIDTH));
+    };
+    match reached {
+        Err(why) => row("can reach", format!("not known: {why}")),
+        Ok(things) => {
+            for (number, thing) in things.iter().enumerate() {
+                let name = if number == 0 { "can reach" } else { "" };
+                let what = thing.what;
+                row(
+                    name,
+                    match (thing.through.as_slice(), thing.is_tried) {
+                        ([], true) => format!("{what}: no"),
+                        ([], false) => format!(
+                            "{what}: not known, no tool that was called takes them as a parameter"
+                        ),
+                        (through, _) => format!("{what}: yes, through {}", through.join(", ")),
+                    },
+                );
+            }
+        }
+    }
+    let is_apart = server.isolate.as_ref().is_some_and(|one| one.engine != Engine::None);
+    row(
+        "process",
+        match (&server.url, is_apart) {
+            (Some(_), _) => "not started by Karat, so its rights are not known".to_owned(),
+            (None, true) => "kept apart from the machine (--isolate)".to_owned(),
+            (None, false) => {
+                "runs as you, with your files and network; --isolate bwrap keeps it apart"
+                    .to_owned()
+            }
+        },
+    );
+    out
 }
 
 /// The findings worth acting on, then everything in one table.

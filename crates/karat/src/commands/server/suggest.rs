@@ -37,8 +37,8 @@ pub(crate) fn suggest(arguments: &SuggestArgs, terminal: &Terminal) -> Result<Ex
     let recording = Recording::begin(&arguments.record)?;
     let options = Options {
         recorder: recording.recorder(),
-        call_timeout: Duration::from_millis(arguments.timeout_ms),
-        start_timeout: Duration::from_millis(arguments.start_timeout_ms),
+        call_timeout: Duration::from_millis(arguments.times.timeout_ms),
+        start_timeout: Duration::from_millis(arguments.times.start_timeout_ms),
         ..Options::default()
     };
     say_isolation(&spec, terminal);
@@ -102,8 +102,8 @@ pub(crate) fn propose(arguments: &ProposeArgs, terminal: &Terminal) -> Result<Ex
     let input = call::read(&arguments.input)?;
     let spec = target::needed(&arguments.target, terminal)?;
     let options = Options {
-        call_timeout: Duration::from_millis(arguments.timeout_ms),
-        start_timeout: Duration::from_millis(arguments.start_timeout_ms),
+        call_timeout: Duration::from_millis(arguments.times.timeout_ms),
+        start_timeout: Duration::from_millis(arguments.times.start_timeout_ms),
         ..Options::default()
     };
     let allowed = arguments.allow_destructive;

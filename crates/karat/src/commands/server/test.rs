@@ -43,8 +43,8 @@ pub(crate) fn test(arguments: &ServerTestArgs, terminal: &Terminal) -> Result<Ex
         ..Config::default()
     };
     let mut common = Common {
-        timeout_ms: arguments.timeout_ms,
-        start_timeout_ms: arguments.start_timeout_ms,
+        timeout_ms: arguments.times.timeout_ms,
+        start_timeout_ms: arguments.times.start_timeout_ms,
         ..Common::named(name(arguments))
     };
     Suites::check(&config, &mut common)?;
