@@ -27,7 +27,7 @@ use crate::probe::live::{CallResult, LiveServer, REBOUND_HOST, Rebound};
 use crate::probe::reaction::Reaction;
 use crate::probe::replay;
 use crate::probe::stop::Deadline;
-use crate::suggest::inputs::Surroundings;
+use crate::suggest::inputs::{Surroundings, may_change};
 
 /// The number of columns of arguments and answers in a report.
 const SHOWN: usize = 400;
@@ -478,7 +478,9 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
                 tool.name()
             ));
         }
-        let leads_out = matches!(technique, Technique::Link | Technique::Sibling);
+        // A tool that writes shows by the file outside whether it went there.
+        let leads_out = matches!(technique, Technique::Link | Technique::Sibling)
+            && may_change(tool.raw()).is_none();
         if result.status == AttackStatus::Held
             && leads_out
             && answers.iter().any(|(attempt, outcome)| goes_there(attempt, outcome))

@@ -1,11 +1,11 @@
 //! `karat server scan`: lint, detectors, a short fuzz, latencies and what a server can reach, in one table.
 
 use std::fmt::Write as _;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use karat_core::evaluation::Common;
 use karat_core::finding::{Finding, Severity};
-use karat_core::report::{CheckReport, Latency, Report, Verdict};
+use karat_core::report::{Check, CheckReport, Latency, Report, Verdict};
 use karat_io::input::write_atomic;
 use karat_io::text::{clip, printable};
 use karat_mcp::{Engine, Options, ServerSpec};
@@ -26,6 +26,8 @@ use crate::face::Terminal;
 /// The number of findings of lint that are listed in full.
 const LISTED: usize = 40;
 const WIDTH: usize = 160;
+/// The least time for looking at what the server can reach.
+const LEAST_REACH: Duration = Duration::from_secs(2);
 
 /// Scans a server.
 pub(crate) fn scan(arguments: &ScanArgs, terminal: &Terminal) -> Result<Exit, Stop> {
@@ -39,6 +41,7 @@ pub(crate) fn scan(arguments: &ScanArgs, terminal: &Terminal) -> Result<Exit, St
     let spec = target::spec(&arguments.target, terminal)?.ok_or_else(|| {
         Stop::bad_input("name a server: a command after `--`, --url, or --server NAME")
     })?;
+    let started = Instant::now();
     let recording = Recording::begin(&arguments.record)?;
     let options = Options {
         recorder: recording.recorder(),
@@ -62,7 +65,8 @@ pub(crate) fn scan(arguments: &ScanArgs, terminal: &Terminal) -> Result<Exit, St
     common.start_timeout_ms = arguments.times.start_timeout_ms;
     let measured = probing::measure::<Fuzz>(common.clone(), config, &stop, terminal);
     let report = recording.finish(measured)?;
-    let reached = reached(arguments, &spec, common, &stop, terminal)?;
+    let limit = reach_limit(arguments.time_limit, started.elapsed());
+    let reached = reached(arguments, &spec, common, limit, &stop, terminal)?;
     let fuzzed = fuzz::findings(&report);
     let rules: Vec<&Rule> = detectors::rules().into_iter().chain(fuzz::rules()).collect();
     let findings: Vec<&Finding> = linted.findings.iter().chain(&fuzzed).collect();
@@ -94,11 +98,20 @@ pub(crate) fn scan(arguments: &ScanArgs, terminal: &Terminal) -> Result<Exit, St
     Ok(probing::exit(&stop, if failed { Exit::GateFailed } else { Exit::Pass }))
 }
 
+/// The time for looking at what the server can reach: a third of that for the fuzz, or what is left of both and a
+/// third more for starting, so that a scan with the defaults takes less than a minute.
+fn reach_limit(fuzz_seconds: u64, elapsed: Duration) -> Duration {
+    let all = Duration::from_secs(fuzz_seconds.saturating_mul(5).div_ceil(3));
+    let third = Duration::from_secs(fuzz_seconds.div_ceil(3));
+    all.saturating_sub(elapsed).min(third).max(LEAST_REACH)
+}
+
 /// The things outside of the server that its tools lead to; an error is the reason for which that is not known.
 fn reached(
     arguments: &ScanArgs,
     server: &ServerSpec,
     mut common: Common,
+    limit: Duration,
     stop: &StopRequest,
     terminal: &Terminal,
 ) -> Result<Result<Vec<Reach>, String>, Stop> {
@@ -110,7 +123,7 @@ fn reached(
         server: Some(server.clone()),
         cases: reach::REACHING.map(str::to_owned).to_vec(),
         allow_destructive: arguments.allow_destructive,
-        time_limit: Some(Time(Duration::from_secs(arguments.time_limit.div_ceil(3)))),
+        time_limit: Some(Time(limit)),
         fail_on: probe::FailOn::Never,
         stop: stop.clone(),
         ..attack::Config::default()
@@ -196,7 +209,9 @@ fn table(
         let _ = writeln!(out, "{what:<12}{errors:>8}{warnings:>10}{notes:>8}");
     }
     let _ = writeln!(out, "{} tools, {} tokens of definitions", linted.tools, linted.tokens);
-    for check in report.gate.iter().flat_map(|gate| &gate.checks) {
+    // Controls that landed where they must are of no interest at a glance.
+    let is_shown = |check: &&Check| check.rule != "control" || check.verdict != Verdict::Pass;
+    for check in report.gate.iter().flat_map(|gate| &gate.checks).filter(is_shown) {
         let _ = writeln!(out, "{}", printable(&check.reason));
     }
     if let Some(latency) = &report.environment.latency_ms {
@@ -231,5 +246,16 @@ pub(super) fn log<'a>(rules: &[&'a Rule], findings: &[&'a Finding]) -> sarif::Lo
                 at: &finding.at,
             })
             .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_start_leaves_less_time_for_what_the_server_can_reach() {
+        let seconds = |elapsed| reach_limit(30, Duration::from_secs(elapsed)).as_secs();
+        assert_eq!([35, 45, 49, 90].map(seconds), [10, 5, 2, 2]);
     }
 }
