@@ -86,7 +86,8 @@ pub(crate) fn suspicious_results(outcomes: &[Entry<CaseRun>]) -> Vec<String> {
     for entry in outcomes {
         let Outcome::Answer(run) = &entry.outcome else { continue };
         let calls = run.attempts.iter().take(1).flat_map(|attempt| &attempt.calls);
-        let is_data = |called: &&Called| matches!(called.feature, Feature::Tool | Feature::Resource);
+        let is_data =
+            |called: &&Called| matches!(called.feature, Feature::Tool | Feature::Resource);
         for called in calls.filter(is_data) {
             let text = reaction::text(&called.outcome);
             for suspicion in detector(Subject::Result(&text)) {

@@ -86,7 +86,7 @@ const UNNAMED: usize = 8;
 /// The reason for which an attack through a parameter that only has a suitable type proves nothing.
 const NOT_USED: &str = "tried, but nothing says that a parameter is used for this";
 /// The reason for which a parameter next to a program holds nothing back.
-const RUNS_ANYTHING: &str = "tried, but the tool runs what another parameter says";
+pub(super) const RUNS_ANYTHING: &str = "tried, but the tool runs what another parameter says";
 
 /// The reason for an attack through a parameter.
 #[derive(Clone, Copy, PartialEq, Eq)]

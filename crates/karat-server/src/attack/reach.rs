@@ -8,7 +8,8 @@ use karat_core::observed::{self, AttackStatus, Observed};
 use karat_core::report::{Item, Report};
 use serde::Serialize;
 
-use super::attempts::PURPOSE;
+use super::attempts::{PURPOSE, RUNS_ANYTHING};
+use super::score::CUT_SHORT;
 
 /// The attacks that show it.
 pub const REACHING: [&str; 6] = [
@@ -29,17 +30,24 @@ pub struct Reach {
     pub through: Vec<String>,
     /// True if a tool was tried that could have led there.
     pub is_tried: bool,
+    /// True if the time was over before every tool was tried.
+    pub is_cut_short: bool,
 }
 
 /// The things by the results of a run of [`REACHING`].
 pub fn of(report: &Report) -> Vec<Reach> {
-    let things: [(&str, &[&str]); 4] = [
+    let things: [(&'static str, &[&str]); 4] = [
         ("files outside of its folders", &REACHING[..2]),
         ("environment variables", &REACHING[2..4]),
         ("addresses on this machine", &REACHING[4..5]),
         ("commands", &REACHING[5..]),
     ];
-    things.iter().map(|(what, attacks)| reach(what, attacks, &report.items)).collect()
+    let is_cut_short = report.warnings.iter().any(|warning| warning == CUT_SHORT);
+    let reach = |(what, attacks): &(&'static str, &[&str])| Reach {
+        is_cut_short,
+        ..reach(what, attacks, &report.items)
+    };
+    things.iter().map(reach).collect()
 }
 
 fn reach(what: &'static str, attacks: &[&str], items: &[Item]) -> Reach {
@@ -58,19 +66,18 @@ fn reach(what: &'static str, attacks: &[&str], items: &[Item]) -> Reach {
                 through.insert(place.trim_start_matches('/').replacen('/', ".", 1));
             }
             AttackStatus::Held => is_tried = true,
-            _ => through.extend(made_for(observed)),
+            _ if attack == "command-injection" => through.extend(made_for(observed)),
+            _ => {}
         }
     }
-    Reach {
-        what,
-        is_tried: is_tried || !through.is_empty(),
-        through: through.into_iter().collect(),
-    }
+    let is_tried = is_tried || !through.is_empty();
+    Reach { what, is_tried, is_cut_short: false, through: through.into_iter().collect() }
 }
 
-/// The tools whose purpose an attack is.
-fn made_for(observed: &observed::Attack) -> Vec<String> {
-    observed.tools.get(PURPOSE).cloned().unwrap_or_default()
+/// The tools whose purpose an attack is, or that run what another parameter says.
+fn made_for(observed: &observed::Attack) -> impl Iterator<Item = String> {
+    let tools = [PURPOSE, RUNS_ANYTHING].map(|why| observed.tools.get(why).cloned());
+    tools.into_iter().flatten().flatten()
 }
 
 #[cfg(test)]

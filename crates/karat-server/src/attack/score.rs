@@ -18,6 +18,9 @@ use crate::probe::{findings_check, rate, waivers};
 /// The metric.
 pub(super) const HELD: Spec = Spec { id: "attacks_held", kind: Average::Rate };
 
+/// The warning of a run that its time limit ended.
+pub(super) const CUT_SHORT: &str = "the time limit was reached before every attack was made";
+
 /// The share of attacks and tools that were judged.
 pub(super) const COVERAGE: &str = "attack_coverage";
 
@@ -149,7 +152,7 @@ pub(super) fn score(observed: &Observations<'_, Attack>) -> Result<Scored, EvalE
         warnings.push(format!("{number} attacks could not be executed: {why}"));
     }
     if facts.live.is_late {
-        warnings.push("the time limit was reached before every attack was made".to_owned());
+        warnings.push(CUT_SHORT.to_owned());
     }
     warnings.extend(facts.live.warnings.iter().cloned());
     let refs: Vec<&Item> = items.iter().collect();

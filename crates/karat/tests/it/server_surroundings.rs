@@ -176,7 +176,9 @@ fn the_instructions_of_a_server_are_not_results_with_an_attack_in_them() {
         scratch.karat(&[&flags, &server[..]].concat()).expect(0)
     };
     let warning = "detectors take for an attack";
-    let ran = run("  - {method: initialize, expect: {json: $.instructions, exists: true}}\n  - {tool: plain}\n");
+    let ran = run(
+        "  - {method: initialize, expect: {json: $.instructions, exists: true}}\n  - {tool: plain}\n",
+    );
     assert!(!ran.stdout.contains(warning), "{}", ran.stdout);
     shows(&run("  - {id: r, tool: read}\n"), warning);
 }

@@ -98,10 +98,10 @@ pub(crate) fn scan(arguments: &ScanArgs, terminal: &Terminal) -> Result<Exit, St
     Ok(probing::exit(&stop, if failed { Exit::GateFailed } else { Exit::Pass }))
 }
 
-/// The time for looking at what the server can reach: a third of that for the fuzz, or what is left of both and a
-/// third more for starting, so that a scan with the defaults takes less than a minute.
+/// The time for looking at what the server can reach: a third of that for the fuzz, or what is left of half as much
+/// again, so that a scan with the defaults takes less than a minute.
 fn reach_limit(fuzz_seconds: u64, elapsed: Duration) -> Duration {
-    let all = Duration::from_secs(fuzz_seconds.saturating_mul(5).div_ceil(3));
+    let all = Duration::from_secs(fuzz_seconds.saturating_mul(3).div_ceil(2));
     let third = Duration::from_secs(fuzz_seconds.div_ceil(3));
     all.saturating_sub(elapsed).min(third).max(LEAST_REACH)
 }
@@ -151,7 +151,13 @@ fn reach_rows(server: &ServerSpec, reached: &Result<Vec<Reach>, String>) -> Stri
                 row(
                     name,
                     match (thing.through.as_slice(), thing.is_tried) {
+                        ([], true) if thing.is_cut_short => {
+                            format!("{what}: no, as far as was tried")
+                        }
                         ([], true) => format!("{what}: no"),
+                        ([], false) if thing.is_cut_short => {
+                            format!("{what}: not known, the time was over")
+                        }
                         ([], false) => format!(
                             "{what}: not known, no tool that was called takes them as a parameter"
                         ),
@@ -256,6 +262,6 @@ mod tests {
     #[test]
     fn a_slow_start_leaves_less_time_for_what_the_server_can_reach() {
         let seconds = |elapsed| reach_limit(30, Duration::from_secs(elapsed)).as_secs();
-        assert_eq!([35, 45, 49, 90].map(seconds), [10, 5, 2, 2]);
+        assert_eq!([30, 40, 44, 90].map(seconds), [10, 5, 2, 2]);
     }
 }
