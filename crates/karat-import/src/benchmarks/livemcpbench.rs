@@ -36,6 +36,9 @@ const TOOLS: &str = "tools.json";
 const TASKS: &str = "all_annotations.json";
 const SUCCESS: &str = "livemcpbench.success";
 const UNKNOWN: &str = "a row of a published table without verdicts";
+/// The verdict of an answer in which later versions of the benchmark find none. They count a failure.
+const UNCLEAR: &str = "unknown";
+const NO_VERDICT: &str = "the judge gave no verdict";
 /// The report of the verdicts of people.
 const PEOPLE: &str = "human";
 
@@ -134,14 +137,15 @@ impl Judges<'_> {
                 let found = format!("task {} twice", row.task_id);
                 return Err(ImportError::unexpected(&file.path, EXPECTED, found));
             }
-            let success = row.reward.map(|reward| reward >= 1.0);
-            let reason = row.judge_reason.or(row.judge).map(|reason| match reason {
-                Value::String(text) => text,
-                other => other.to_string(),
-            });
+            let success = row.reward.map(|reward| reward > 0.0);
+            let judge = row.judge.map(text);
+            let stated = judge.as_deref().and_then(stated);
+            let is_unknown = judge.as_deref().is_some_and(|judge| judge.trim() == UNCLEAR);
+            let reason = row.judge_reason.map(text).filter(|_| stated.is_none()).or(judge);
             let outcome = Row {
                 human: verdicts.and_then(|verdicts| verdicts.get(&row.task_id)).copied(),
-                error: success.is_none().then(|| "the judge gave no verdict".to_owned()),
+                error: (success.is_none() || is_unknown).then(|| NO_VERDICT.to_owned()),
+                stated: stated.filter(|stated| success == Some(!stated)),
                 success,
                 reason: reason.map(|reason| clipped(&reason)),
                 task: row.task_id,
@@ -215,6 +219,30 @@ impl Judges<'_> {
             ));
         }
         Ok(())
+    }
+}
+
+fn text(value: Value) -> String {
+    match value {
+        Value::String(text) => text,
+        other => other.to_string(),
+    }
+}
+
+/// The verdict that a judge states at the end of its answer, `Status: "failure"`. The first version of the
+/// benchmark keeps the whole answer where its pattern does not match (because of the quotes), and counts a
+/// success if the word is anywhere in it: "the agent successfully …".
+fn stated(judge: &str) -> Option<bool> {
+    let lower = judge.to_lowercase();
+    let (_, after) = lower.rsplit_once("status")?;
+    let word = after.trim_start_matches(|c: char| !c.is_alphabetic());
+    if !after[..after.len() - word.len()].contains(':') {
+        return None;
+    }
+    match (word.starts_with("success"), word.starts_with("fail")) {
+        (true, _) => Some(true),
+        (_, true) => Some(false),
+        _ => None,
     }
 }
 

@@ -26,6 +26,23 @@ pub(crate) const BENCHMARK: Benchmark = Benchmark {
 const RESULTS: &str = "model_results";
 const EXPECTED: &str =
     "a result of MCPMark: {\"service\": …, \"runs\": {\"run-1\": {\"success\": …, …}}}";
+/// Parts of messages, in lower case, about failures outside the agent. Earlier files have the words of the
+/// verifier in the same place, and those are verdicts.
+const OUTSIDE: [&str; 13] = [
+    "rate limit",
+    "ratelimit",
+    "too many requests",
+    "quota",
+    "account balance",
+    "unavailable",
+    "internal server error",
+    "network error",
+    "timed out",
+    "timeout",
+    "agent execution failed",
+    "state setup failed",
+    "state duplication",
+];
 
 #[derive(Deserialize)]
 struct TaskResult {
@@ -256,6 +273,7 @@ fn result<'a>(
             return Err(ImportError::unexpected(&file.path, "runs named run-1, run-2 …", name));
         };
         let Run { mut success, mut error_message, execution_result, .. } = run;
+        let is_earlier = execution_result.is_some();
         if let Some(nested) = execution_result {
             success = success.or(nested.success);
             error_message = error_message.or(nested.error_message);
@@ -264,7 +282,11 @@ fn result<'a>(
             let found = format!("{name} without `success`");
             return Err(ImportError::unexpected(&file.path, EXPECTED, found));
         };
-        let error = error_message.filter(|_| !success).and_then(message);
+        let said = error_message.filter(|_| !success).and_then(message);
+        let (error, reason) = match said {
+            Some(text) if is_earlier && !is_outside(&text) => (None, Some(text)),
+            said => (said, None),
+        };
         let tokens = run.token_usage.and_then(|used| {
             used.total_tokens.or_else(|| Some(used.input_tokens? + used.output_tokens?))
         });
@@ -273,6 +295,7 @@ fn result<'a>(
             trial: Some(trial),
             success: Some(success),
             error,
+            reason,
             tokens,
             ms: run.agent_execution_time.or(run.execution_time).map(|seconds| seconds * 1000.0),
             ..Row::default()
@@ -280,6 +303,13 @@ fn result<'a>(
         writer.row(&system, &suite, &row)?;
     }
     Ok(())
+}
+
+/// Returns whether a message of an earlier file is about a failure outside the agent. The verifier writes a
+/// bar before its lines.
+fn is_outside(message: &str) -> bool {
+    let lower = message.to_lowercase();
+    !message.trim_start().starts_with('|') && OUTSIDE.iter().any(|part| lower.contains(part))
 }
 
 /// The text of an error; none where it is null or empty.

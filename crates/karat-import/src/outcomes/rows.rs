@@ -21,6 +21,9 @@ pub struct Row {
     /// True if the task was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub success: Option<bool>,
+    /// The verdict that the judge stated, where the benchmark counts another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stated: Option<bool>,
     /// The verdict of people, next to that of a judge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub human: Option<bool>,
@@ -44,7 +47,7 @@ pub struct Row {
 impl Row {
     /// The outcome as far as it was measured: none if the run failed for a reason outside the agent.
     pub(crate) fn measured(&self) -> Option<bool> {
-        self.success.filter(|_| self.error.is_none())
+        self.stated.or(self.success).filter(|_| self.error.is_none())
     }
 
     /// The outcome as benchmarks count it: whatever is not a success is a failure.

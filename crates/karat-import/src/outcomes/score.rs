@@ -264,6 +264,17 @@ impl Scoring<'_> {
             }
             notes.push(note);
         }
+        let misread = self.data.rows().filter(|row| row.stated.is_some()).count();
+        if let (1.., Some(own), Some(ours)) = (
+            misread,
+            self.config.accounting.and_then(|own| value(own.headline())),
+            value("task.success"),
+        ) {
+            notes.push(format!(
+                "{misread} of {rows} verdicts state the opposite of what the benchmark counts, which is \
+                 {own:.4}; as they are stated it is {ours:.4} (task.success)"
+            ));
+        }
         let empty = self.data.tasks.iter().filter(|(_, rows)| rows.is_empty()).count();
         if empty > 0 {
             notes.push(format!("{empty} of {} tasks have no outcome", self.data.tasks.len()));
@@ -281,8 +292,12 @@ impl Scoring<'_> {
                     .tasks
                     .iter()
                     .map(|(task, rows)| {
-                        let turned =
-                            |row: &Row| Row { success: Some(success), error: None, ..row.clone() };
+                        let turned = |row: &Row| Row {
+                            success: Some(success),
+                            stated: None,
+                            error: None,
+                            ..row.clone()
+                        };
                         let rows: Vec<Row> = rows.iter().map(turned).collect();
                         Item { observed: None, error: None, ..self.item(task, &rows) }
                     })

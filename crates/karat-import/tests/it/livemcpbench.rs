@@ -50,6 +50,36 @@ fn success_agreement_and_kappa_of_each_judge() {
     assert_eq!(value(alone, "livemcpbench.agreement"), None);
 }
 
+/// The benchmark looks for the word "success" in the whole answer of a judge whose verdict is in quotes.
+#[test]
+fn a_verdict_that_is_misread_counts_as_stated_for_karat() {
+    let row = |task: &str, reward: u8, judge: &str| {
+        format!(
+            r#"{{"task_id": "{task}", "judge": "{judge}", "judge_reason": "Thoughts extract failed.",
+                "reward": {reward}, "category": "work"}}"#
+        )
+    };
+    let rows = [
+        row("a", 1, r#"Thoughts: it was successfully read.\n**Status**: \"failure\""#),
+        row("b", 1, r#"Thoughts: all done.\nStatus: \"success\""#),
+        row("c", 0, r#"Thoughts: nothing done.\nStatus: \"failure\""#),
+        row("d", 0, "unknown"),
+    ];
+    let copy = Copy::new(&[
+        ("evaluator/output/j/agent.json", &format!("[{}]", rows.join(","))),
+        ("baseline/annotation/agent.json", PEOPLE),
+    ]);
+    let reports = copy.reports("livemcpbench");
+    let judge = report(&reports, "j");
+    near(value(judge, "livemcpbench.success"), 0.5);
+    near(value(judge, "livemcpbench.agreement"), 0.5);
+    near(value(judge, "task.success"), 1.0 / 3.0);
+    near(value(judge, "run.failed"), 0.25);
+    let note = "1 of 4 verdicts state the opposite of what the benchmark counts, which is 0.5000";
+    assert!(judge.warnings.iter().any(|warning| warning.starts_with(note)), "{:?}", judge.warnings);
+    assert!(judge.controls.iter().all(|control| control.ok));
+}
+
 #[test]
 fn a_verdict_of_people_that_is_not_one_is_refused() {
     let copy = Copy::new(&[(

@@ -80,6 +80,30 @@ fn earlier_files_with_nested_results_and_one_run_are_read() {
     near(value(&reports[0], "run.ms"), 1500.0);
 }
 
+/// Earlier files have the words of the verifier where later ones have errors alone.
+#[test]
+fn the_words_of_a_verifier_in_an_earlier_file_are_a_verdict() {
+    let nested = |task: &str, message: &str| {
+        format!(
+            r#"{{"task_name": "papers__{task}", "service": "playwright", "model": "m", "runs": {{"run-1":
+            {{"execution_result": {{"success": false, "error_message": "{message}"}}}}}}}}"#
+        )
+    };
+    let copy = Copy::new(&[]);
+    for (task, message) in [
+        ("a", "|\\n| Answer: out of quota...\\n| ✗ CSV validation failed: header mismatch"),
+        ("b", "Verification failed: expected 3 rows"),
+        ("c", "litellm.RateLimitError: 429"),
+    ] {
+        copy.write(&format!("model_results/m/papers__{task}.json"), &nested(task, message));
+    }
+    let reports = copy.reports("mcpmark");
+    near(value(&reports[0], "run.failed"), 1.0 / 3.0);
+    assert_eq!(metric(&reports[0], None, "task.success").n, 2);
+    near(value(&reports[0], "task.success"), 0.0);
+    near(value(&reports[0], "mcpmark.pass@1"), 0.0);
+}
+
 #[test]
 fn wrong_files_are_refused_with_what_was_expected_and_found() {
     let copy = Copy::new(&[("notes.txt", "x")]);
