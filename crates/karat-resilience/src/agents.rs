@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::attack::Attack;
-use crate::defence::Guard;
+use crate::defence::Watch;
 use crate::delivery::Injected;
 use crate::world::{Call, Task, orders};
 
@@ -97,7 +97,7 @@ pub(crate) struct Work<'a> {
     pub(crate) task: &'a Task,
     pub(crate) attack: Option<&'a Attack>,
     pub(crate) session: &'a Session,
-    pub(crate) guard: Option<&'a Guard>,
+    pub(crate) guard: Option<&'a Watch>,
     pub(crate) wire: Wire,
 }
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use karat_io::exchange::{Exchange, Reply};
@@ -59,20 +60,28 @@ impl DefenceConfig {
     }
 }
 
+/// So many runs in a row in which the guard answered nothing mean that it is lost.
+const MAX_SILENT: u32 = 3;
+
 /// A program that decides about calls and texts.
 pub struct Guard {
     exchange: Exchange<bool>,
     asked: AtomicU64,
-    /// Set once the guard failed: what it cannot judge is not passed on.
-    failed: std::sync::Mutex<Option<String>>,
+    timeout: Duration,
+    /// The number of runs since the last answer in which the guard answered nothing.
+    silent: AtomicU32,
 }
 
 impl Guard {
-    /// Starts a guard.
+    /// Starts a guard that has `timeout` for each answer.
     ///
     /// # Errors
     /// If it does not start.
-    pub fn start(config: &DefenceConfig, folder: &Path) -> Result<Guard, String> {
+    pub fn start(
+        config: &DefenceConfig,
+        folder: &Path,
+        timeout: Duration,
+    ) -> Result<Guard, String> {
         let program = Program {
             command: config.guard.clone(),
             env: config.env.clone(),
@@ -80,27 +89,68 @@ impl Guard {
             ..Program::default()
         };
         let exchange = Exchange::start(&program, read_verdict)?;
-        Ok(Guard { exchange, asked: AtomicU64::new(0), failed: std::sync::Mutex::default() })
+        let (asked, silent) = (AtomicU64::new(0), AtomicU32::new(0));
+        Ok(Guard { exchange, asked, timeout, silent })
     }
 
-    /// Asks about a call or a text. What a guard does not answer is blocked, and the run is an error.
-    pub(crate) async fn blocks(&self, kind: &str, text: &str) -> bool {
+    /// Returns whether the guard has answered nothing for so long that it is not asked any more.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.silent.load(Ordering::Relaxed) >= MAX_SILENT
+    }
+
+    async fn ask(&self, kind: &str, text: &str) -> Result<bool, String> {
         let id = self.asked.fetch_add(1, Ordering::Relaxed).to_string();
         let question = json!({"id": id, "kind": kind, "text": text});
-        let answer =
-            tokio::time::timeout(Duration::from_secs(30), self.exchange.ask(&id, &question)).await;
-        let failure = match answer {
-            Ok(Ok(block)) => return block,
-            Ok(Err(failure)) => failure.message,
-            Err(_) => "the guard did not answer within 30 s".to_owned(),
-        };
-        *self.failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(failure);
-        true
+        match tokio::time::timeout(self.timeout, self.exchange.ask(&id, &question)).await {
+            Ok(answer) => {
+                self.silent.store(0, Ordering::Relaxed);
+                answer.map_err(|failure| failure.message)
+            }
+            Err(_) => {
+                let seconds = self.timeout.as_secs_f64();
+                Err(format!("the guard did not answer within {seconds} s"))
+            }
+        }
+    }
+}
+
+/// A guard during one run. Runs share the program, but not its failures: a run in which the guard failed is
+/// an error, and another one at the same time is not.
+pub(crate) struct Watch {
+    guard: Arc<Guard>,
+    answered: AtomicBool,
+    failed: Mutex<Option<String>>,
+}
+
+impl Watch {
+    pub(crate) fn new(guard: Arc<Guard>) -> Watch {
+        Watch { guard, answered: AtomicBool::new(false), failed: Mutex::default() }
     }
 
-    /// The failure of the guard since it was last asked for.
+    /// Asks about a call or a text. What the guard does not answer is not passed on, and neither is
+    /// anything after it: the run is an error.
+    pub(crate) async fn blocks(&self, kind: &str, text: &str) -> bool {
+        if self.failure().is_some() {
+            return true;
+        }
+        match self.guard.ask(kind, text).await {
+            Ok(block) => {
+                self.answered.store(true, Ordering::Relaxed);
+                block
+            }
+            Err(failure) => {
+                if !self.answered.load(Ordering::Relaxed) {
+                    self.guard.silent.fetch_add(1, Ordering::Relaxed);
+                }
+                *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
+                true
+            }
+        }
+    }
+
+    /// The failure of the guard during the run.
     pub(crate) fn failure(&self) -> Option<String> {
-        self.failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 

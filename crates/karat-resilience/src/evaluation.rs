@@ -236,7 +236,10 @@ impl Evaluation for Resilience {
         reference.name = defence.label();
         let guard = match defence.guard.is_empty() {
             true => None,
-            false => Some(Guard::start(defence, context.folder).map_err(EvalError::NotStarted)?),
+            false => Some(
+                Guard::start(defence, context.folder, common.timeout())
+                    .map_err(EvalError::NotStarted)?,
+            ),
         };
         let route = match defence.proxy.is_empty() {
             true => Route::Direct,

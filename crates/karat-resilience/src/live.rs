@@ -15,7 +15,7 @@ use karat_mcp::{Elicitation, Options, Policies, Recorder, Sampling};
 use serde_json::Value;
 
 use crate::agents::{AgentKind, Done, Planned, Wire, Work, plan};
-use crate::defence::Guard;
+use crate::defence::{Guard, Watch};
 use crate::outside::CommandAgent;
 use crate::refusal::declines;
 use crate::route::{Connected, Route, Servers};
@@ -122,10 +122,12 @@ impl Harness {
         };
         self.failed_starts.store(0, Ordering::Relaxed);
         let before = connected.state()?;
-        let done = self.work(case, &connected, wire).await.map_err(|error| self.located(error))?;
-        if let Some(failure) = self.guard.as_ref().and_then(|guard| guard.failure()) {
+        let guard = self.guard.clone().map(|guard| Arc::new(Watch::new(guard)));
+        let done = self.work(case, &connected, guard.clone(), wire).await;
+        if let Some(failure) = guard.and_then(|guard| guard.failure()) {
             return Err(failure);
         }
+        let done = done.map_err(|error| self.located(error))?;
         let after = connected.state()?;
         let reached = |expect| compile(expect).map(|compiled| holds(&compiled, &after));
         let utility = reached(&case.task.expect)?;
@@ -149,11 +151,17 @@ impl Harness {
         }
     }
 
-    async fn work(&self, case: &Case, connected: &Connected, wire: Wire) -> Result<Done, String> {
+    async fn work(
+        &self,
+        case: &Case,
+        connected: &Connected,
+        guard: Option<Arc<Watch>>,
+        wire: Wire,
+    ) -> Result<Done, String> {
         let attack = case.attack.as_deref();
         let (plan, obeys) = match &self.agent {
             Agent::Command(agent) => {
-                return agent.carry_out(case, connected, self.guard.clone()).await;
+                return agent.carry_out(case, connected, guard).await;
             }
             Agent::Scripted(kind) => {
                 let plan = plan(*kind, &case.task, attack);
@@ -165,7 +173,7 @@ impl Harness {
             }
         };
         let session = &*connected.session;
-        let (task, guard) = (&*case.task, self.guard.as_deref());
+        let (task, guard) = (&*case.task, guard.as_deref());
         let work = Work { plan, obeys, task, attack, session, guard, wire };
         work.carry_out().await.map_err(|error| error.to_string())
     }
@@ -177,12 +185,15 @@ impl System for Harness {
 
     async fn ask(&self, _: u32, case: &Case) -> Result<Run, Failure> {
         let run = Box::pin(self.run(case)).await;
-        match (&run.error, self.failed_starts.load(Ordering::Relaxed)) {
-            (Some(error), MAX_FAILED_STARTS..) => Err(Failure::lost(format!(
+        let Some(error) = &run.error else { return Ok(run) };
+        if self.guard.as_ref().is_some_and(|guard| guard.is_lost()) {
+            return Err(Failure::lost(error.clone()));
+        }
+        match self.failed_starts.load(Ordering::Relaxed) {
+            MAX_FAILED_STARTS.. => Err(Failure::lost(format!(
                 "the defence did not start {MAX_FAILED_STARTS} times in a row: {error}"
             ))),
-            (Some(error), _) => Err(Failure::new(FailureClass::Transport, error.clone())),
-            (None, _) => Ok(run),
+            _ => Err(Failure::new(FailureClass::Transport, error.clone())),
         }
     }
 }

@@ -14,7 +14,7 @@ use tokio::io::AsyncReadExt as _;
 
 use crate::agents::{Done, SHOWN};
 use crate::attack::Attack;
-use crate::defence::Guard;
+use crate::defence::Watch;
 use crate::delivery::Injected;
 use crate::relay::{MAX_CALLS, PassedCall, Relay};
 use crate::route::{Connected, fill, over_http};
@@ -78,7 +78,7 @@ impl CommandAgent {
         &self,
         case: &Case,
         connected: &Connected,
-        guard: Option<Arc<Guard>>,
+        guard: Option<Arc<Watch>>,
     ) -> Result<Done, String> {
         let relay = Arc::new(Relay::new(Arc::clone(&connected.session), guard).await?);
         let (url, serving) = over_http(relay.offer(), Arc::clone(&relay)).await?;

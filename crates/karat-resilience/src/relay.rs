@@ -12,7 +12,7 @@ use karat_mcp::{CallError, Session};
 use serde_json::{Map, Value, json};
 
 use crate::agents::{SHOWN, is_silence};
-use crate::defence::Guard;
+use crate::defence::Watch;
 
 /// The most calls of a run: an agent that does not stop is stopped.
 pub(crate) const MAX_CALLS: usize = 200;
@@ -21,7 +21,7 @@ pub(crate) const MAX_CALLS: usize = 200;
 pub(crate) struct Relay {
     inner: Arc<Session>,
     block: bool,
-    guard: Option<Arc<Guard>>,
+    guard: Option<Arc<Watch>>,
     instructions: Option<String>,
     passed: Mutex<Passed>,
 }
@@ -80,7 +80,7 @@ impl Relay {
     /// If the tools cannot be listed.
     pub(crate) async fn new(
         inner: Arc<Session>,
-        guard: Option<Arc<Guard>>,
+        guard: Option<Arc<Watch>>,
     ) -> Result<Relay, String> {
         let instructions = inner.server().instructions.clone();
         let relay = Relay { inner, block: false, guard, instructions, passed: Mutex::default() };

@@ -21,10 +21,15 @@ fn worlds() -> PathBuf {
 }
 
 fn measured(config: Config) -> Result<Report, String> {
+    measured_with(config, |_| {})
+}
+
+fn measured_with(config: Config, change: impl FnOnce(&mut Common)) -> Result<Report, String> {
     let folder = tempfile::tempdir().unwrap();
     let root = Root::in_folder(folder.path(), &NoBundle);
     let mut common = Common::named("worlds");
     common.start_timeout_ms = 3000;
+    change(&mut common);
     let config = Config { dataset: Some(worlds().to_string_lossy().into_owned()), ..config };
     Resilience::check(&config, &mut common).map_err(|error| error.to_string())?;
     let data = Resilience::load(&config, &common, &root).map_err(|error| error.to_string())?;
@@ -120,6 +125,40 @@ fn a_guard_decides_and_its_failures_are_not_verdicts() {
     assert!(value(&report, "block.false") > 0.0);
     let error = guarded("import sys; sys.exit(3)").unwrap_err();
     assert!(error.contains("exit"), "{error}");
+}
+
+#[test]
+fn a_guard_that_is_silent_ends_the_measurement_soon() {
+    let mut config = Config::default();
+    config.defence.guard = vec!["sleep".to_owned(), "60".to_owned()];
+    let began = std::time::Instant::now();
+    let error = measured_with(config, |common| common.timeout_ms = 400).unwrap_err();
+    assert!(error.contains("the guard did not answer within 0.4 s"), "{error}");
+    assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
+}
+
+/// Runs share a guard, but not its failures.
+#[test]
+fn a_guard_that_is_silent_in_one_run_fails_that_run_alone() {
+    let silent = "import sys,json\nfor l in sys.stdin:\n q=json.loads(l)\n if q['kind']=='call' and 'm7' in q['text']: continue\n print(json.dumps({'id':q['id'],'block':False}),flush=True)";
+    let select = Selection { worlds: vec!["mail".to_owned()], ..Selection::default() };
+    let mut config = Config { agent: AgentKind::Diligent, select, ..Config::default() };
+    config.defence.guard = vec!["python3".to_owned(), "-uc".to_owned(), silent.to_owned()];
+    let report = measured_with(config, |common| {
+        common.timeout_ms = 1000;
+        common.concurrency = 6;
+        common.gate.max_errors = Some(1.0);
+    })
+    .unwrap();
+    let failed: Vec<&str> = report
+        .items
+        .iter()
+        .filter(|item| item.error.is_some())
+        .map(|item| item.id.split('/').nth(1).unwrap())
+        .collect();
+    assert!(!failed.is_empty() && failed.iter().all(|task| *task == failed[0]), "{failed:?}");
+    assert_eq!(value(&report, "block.false"), 0.0);
+    assert_eq!(value(&report, "utility.benign"), 1.0);
 }
 
 #[test]
