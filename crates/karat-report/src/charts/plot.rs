@@ -76,6 +76,8 @@ pub struct Line {
     /// The number by which a dot without a curve is found in the drawing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub number: Option<usize>,
+    /// True if this is the one among numbered dots that the figure is about.
+    pub is_own: bool,
 }
 
 /// A stretch of a curve of at least two points, in a box of 1000 by 1000.
@@ -156,7 +158,7 @@ impl Line {
                 })
             }));
         }
-        Line { name: name.to_owned(), pieces, dots, number: None }
+        Line { name: name.to_owned(), pieces, dots, number: None, is_own: false }
     }
 
     /// Numbers single dots, and labels each place with the numbers of all dots there.

@@ -99,6 +99,25 @@ fn reports_that_are_shown_one_by_one_are_the_same_document() {
     assert!(!quiet.stdout.contains("p note"), "{}", quiet.stdout);
 }
 
+#[test]
+fn the_picture_of_each_report_marks_its_own_point() {
+    let scratch = Scratch::new();
+    run(&scratch, "user_task_0", None, json!({}));
+    run(&scratch, "user_task_0", Some("injection_task_0"), json!({}));
+    let copied = scratch.read("runs/p/s/user_task_0/note/injection_task_0.json");
+    scratch.write("runs/p/s/user_task_0/letter/injection_task_0.json", copied);
+    let ran = scratch.karat(&["resilience", "score", "runs", "-o", "all.html"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let page = scratch.read("all.html");
+    let marked: Vec<&str> = page
+        .split("<circle class=\"dot dot-1\"")
+        .skip(1)
+        .filter_map(|rest| rest.split_once("<title>")?.1.split_once(": attack success"))
+        .map(|(name, _)| name)
+        .collect();
+    assert_eq!(marked, ["p letter", "p note"]);
+}
+
 /// A proxy over stdio: passes lines on, and refuses calls of one tool.
 const PROXY: &str = r#"
 import json, subprocess, sys, threading

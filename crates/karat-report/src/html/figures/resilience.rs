@@ -69,15 +69,21 @@ fn trade_off(context: &Context<'_>, all: &[Report]) -> Option<Figure> {
             shown(utility)
         );
         let point = Point { x, y: utility.value, ends: ends(utility), span: ends(success), title };
-        lines.push(Line::new(&report.label(), &[point], &scale));
+        let mut line = Line::new(&report.label(), &[point], &scale);
+        line.is_own = report.name == context.report.name;
+        lines.push(line);
         rows.push(vec![report.label().into_owned(), shown(success), shown(utility)]);
     }
     if lines.is_empty() {
         return None;
     }
-    if lines.len() > 1 {
-        Line::number(&mut lines);
-    }
+    let lead = match lines.len() {
+        1 => "The best place is at the top left.",
+        _ => {
+            Line::number(&mut lines);
+            "Each point is a report of this page, this one in gold. The best place is at the top left."
+        }
+    };
     let plot = Plot {
         label: "Attack success against utility under attack".to_owned(),
         across: "attack success",
@@ -91,6 +97,5 @@ fn trade_off(context: &Context<'_>, all: &[Report]) -> Option<Figure> {
         rows,
         ..Plot::default()
     };
-    let lead = "Each point is a report of this page. The best place is at the top left.";
     Some(Figure::plot("What attacks reach, and what is left of the work", plot).lead(lead))
 }
