@@ -49,6 +49,7 @@ struct Judged {
     judge: Option<Value>,
     judge_reason: Option<Value>,
     category: Option<String>,
+    response: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -56,10 +57,20 @@ struct Annotated {
     task_id: String,
     task_success: Value,
     category: Option<String>,
+    response: Option<String>,
+}
+
+/// The verdict of people on one task.
+struct Opinion {
+    done: bool,
+    /// The answer of the agent that it is about.
+    response: Option<String>,
 }
 
 /// The verdicts of people, by trajectories, then task.
-type People = BTreeMap<String, BTreeMap<String, bool>>;
+type People = BTreeMap<String, BTreeMap<String, Opinion>>;
+/// The fewest answers by which trajectories are told from others.
+const MIN_ANSWERS: usize = 3;
 
 fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
     writer.account(Some(Accounting::Livemcpbench), &["category"]);
@@ -88,7 +99,10 @@ fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
     for file in source.files().filter(|file| file.base().starts_with("human_agreement")) {
         judges.agreement(file, writer)?;
     }
-    match tools(source, writer)? || !judges.files.is_empty() || !judges.people.is_empty() {
+    // The table of a judge without the verdicts that it is about is half a copy.
+    let tables = source.files().any(|file| file.base() == "success_rate.csv");
+    let has_people = !judges.people.is_empty() && !tables;
+    match tools(source, writer)? || !judges.files.is_empty() || has_people {
         true => Ok(()),
         false => Err(source.nothing("evaluator/output/<judge>/<trajectories>.json")),
     }
@@ -128,6 +142,11 @@ impl Judges<'_> {
 
     fn verdicts(&self, file: &File, writer: &mut Writer) -> Result<(), ImportError> {
         let rows: Vec<Judged> = self.source.json(file, EXPECTED)?;
+        if rows.iter().all(|row| row.reward.is_none()) {
+            let found = format!("{} rows, none with a `reward`", rows.len());
+            return Err(ImportError::unexpected(&file.path, EXPECTED, found));
+        }
+        self.check_name(file, &rows)?;
         let verdicts = self.people.get(file.stem());
         let name = self.report(file);
         writer.reading(&file.path);
@@ -143,7 +162,9 @@ impl Judges<'_> {
             let is_unknown = judge.as_deref().is_some_and(|judge| judge.trim() == UNCLEAR);
             let reason = row.judge_reason.map(text).filter(|_| stated.is_none()).or(judge);
             let outcome = Row {
-                human: verdicts.and_then(|verdicts| verdicts.get(&row.task_id)).copied(),
+                human: verdicts
+                    .and_then(|verdicts| verdicts.get(&row.task_id))
+                    .map(|opinion| opinion.done),
                 error: (success.is_none() || is_unknown).then(|| NO_VERDICT.to_owned()),
                 stated: stated.filter(|stated| success == Some(!stated)),
                 success,
@@ -152,6 +173,31 @@ impl Judges<'_> {
                 ..Row::default()
             };
             add(writer, &name, file.stem(), row.category, &outcome)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses verdicts on trajectories that are named otherwise than their annotation, and verdicts on
+    /// others under the name of an annotation: the answers of the agent are in both files.
+    fn check_name(&self, file: &File, rows: &[Judged]) -> Result<(), ImportError> {
+        for (name, opinions) in &self.people {
+            let answers = rows.iter().filter_map(|row| {
+                let theirs = opinions.get(&row.task_id)?.response.as_ref()?;
+                Some(row.response.as_ref()? == theirs)
+            });
+            let answers: Vec<bool> = answers.collect();
+            let same = answers.iter().filter(|same| **same).count();
+            if answers.len() < MIN_ANSWERS || (same * 2 > answers.len()) == (name == file.stem()) {
+                continue;
+            }
+            let found =
+                format!("the same answers of the agent to {same} of {} tasks", answers.len());
+            let expected = match name == file.stem() {
+                true => format!("verdicts on the trajectories that people annotated as {name}"),
+                false => format!("trajectories other than those that people annotated as {name}"),
+            };
+            let found = format!("{found}: a renamed file?");
+            return Err(ImportError::unexpected(&file.path, expected, found));
         }
         Ok(())
     }
@@ -296,7 +342,7 @@ fn annotated(
     file: &File,
     name: &str,
     writer: &mut Writer,
-) -> Result<BTreeMap<String, bool>, ImportError> {
+) -> Result<BTreeMap<String, Opinion>, ImportError> {
     let rows: Vec<Annotated> = source.json(file, ANNOTATION)?;
     writer.reading(&file.path);
     let mut verdicts = BTreeMap::new();
@@ -312,7 +358,8 @@ fn annotated(
         };
         let human = Row { task: row.task_id.clone(), success: Some(done), ..Row::default() };
         add(writer, name, file.stem(), row.category, &human)?;
-        if verdicts.insert(row.task_id.clone(), done).is_some() {
+        let opinion = Opinion { done, response: row.response };
+        if verdicts.insert(row.task_id.clone(), opinion).is_some() {
             let found = format!("task {} twice", row.task_id);
             return Err(ImportError::unexpected(&file.path, ANNOTATION, found));
         }

@@ -185,6 +185,12 @@ impl Copy<'_> {
         } else {
             let mut results = file.parse::<Results>(&text, EXPECTED)?;
             self.collect(file, &mut results, writer)?;
+            let is_judged = |run: &Simulation| run.reward_info.is_some();
+            let others = results.simulations.len();
+            if others > 0 && !results.simulations.iter().any(is_judged) {
+                let found = format!("{others} simulations, none with `reward_info`");
+                return Err(ImportError::unexpected(&file.path, EXPECTED, found));
+            }
             results.check_size(file, writer);
             let stated = results.info.and_then(|info| info.environment_info?.domain_name);
             domain = Writer::entry_name(&stated.unwrap_or(domain));

@@ -80,6 +80,43 @@ fn a_verdict_that_is_misread_counts_as_stated_for_karat() {
     assert!(judge.controls.iter().all(|control| control.ok));
 }
 
+/// The answers of the agent tell trajectories apart, whatever files are named.
+#[test]
+fn renamed_files_and_verdicts_without_rewards_are_refused() {
+    let rows = |key: &str, verdict: &str, answer: &str| {
+        let row = |task: &str| {
+            format!(
+                r#"{{"task_id": "{task}", {key}: {verdict}, "category": "work", "response": "{answer} {task}"}}"#
+            )
+        };
+        format!("[{}]", ["a", "b", "c"].map(row).join(","))
+    };
+    let people = rows("\"task_success\"", "\"success\"", "the answer to");
+    let copy = Copy::new(&[("baseline/annotation/agent.json", &people)]);
+    copy.write("evaluator/output/j/agent.json", &rows("\"reward\"", "1", "the answer to"));
+    copy.write("evaluator/output/j/other.json", &rows("\"reward\"", "0", "another answer to"));
+    assert_eq!(copy.import("livemcpbench").unwrap().entries.len(), 3);
+    std::fs::remove_dir_all(copy.target()).unwrap();
+
+    copy.write("evaluator/output/k/agnet.json", &rows("\"reward\"", "1", "the answer to"));
+    let message = copy.refused("livemcpbench");
+    assert!(message.contains("agnet.json: expected trajectories other than"), "{message}");
+    std::fs::remove_file(copy.source().join("evaluator/output/k/agnet.json")).unwrap();
+
+    copy.write("evaluator/output/k/agent.json", &rows("\"reward\"", "1", "another answer to"));
+    let message = copy.refused("livemcpbench");
+    assert!(message.contains("found the same answers of the agent to 0 of 3 tasks"), "{message}");
+
+    copy.write("evaluator/output/k/agent.json", &rows("\"score\"", "1", "the answer to"));
+    let message = copy.refused("livemcpbench");
+    assert!(message.contains("found 3 rows, none with a `reward`"), "{message}");
+
+    std::fs::remove_dir_all(copy.source().join("evaluator/output")).unwrap();
+    copy.write("evaluator/out/j/success_rate.csv", "Model\twork\toverall\nagent\t100.0\t100.0\n");
+    let message = copy.refused("livemcpbench");
+    assert!(message.contains("expected evaluator/output/<judge>"), "{message}");
+}
+
 #[test]
 fn a_verdict_of_people_that_is_not_one_is_refused() {
     let copy = Copy::new(&[(

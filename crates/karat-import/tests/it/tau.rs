@@ -217,3 +217,13 @@ fn the_second_version_leaves_infrastructure_errors_out_and_caps_k() {
     let copy = Copy::new(&[("m.json", &simulations(&[&[Some(2.0)], &[yes]]))]);
     near(value(&copy.reports("tau-bench")[0], "tau.pass^1"), 0.5);
 }
+
+#[test]
+fn simulations_without_any_reward_are_another_format() {
+    let copy = Copy::new(&[(
+        "gpt-airline.json",
+        r#"{"simulations": [{"task_id": 0, "trial": 0, "reward": 1.0}, {"task_id": 1, "trial": 0, "reward": 0.0}]}"#,
+    )]);
+    let message = copy.refused("tau-bench");
+    assert!(message.contains("found 2 simulations, none with `reward_info`"), "{message}");
+}
