@@ -67,13 +67,16 @@ const MAX_SILENT: u32 = 3;
 pub struct Guard {
     exchange: Exchange<bool>,
     asked: AtomicU64,
+    /// The time for an answer, and for the first one, before which a guard may have to load a model.
     timeout: Duration,
+    start_timeout: Duration,
+    has_answered: AtomicBool,
     /// The number of runs since the last answer in which the guard answered nothing.
     silent: AtomicU32,
 }
 
 impl Guard {
-    /// Starts a guard that has `timeout` for each answer.
+    /// Starts a guard that has `timeout` for each answer, and `start_timeout` for the first one.
     ///
     /// # Errors
     /// If it does not start.
@@ -81,6 +84,7 @@ impl Guard {
         config: &DefenceConfig,
         folder: &Path,
         timeout: Duration,
+        start_timeout: Duration,
     ) -> Result<Guard, String> {
         let program = Program {
             command: config.guard.clone(),
@@ -89,8 +93,14 @@ impl Guard {
             ..Program::default()
         };
         let exchange = Exchange::start(&program, read_verdict)?;
-        let (asked, silent) = (AtomicU64::new(0), AtomicU32::new(0));
-        Ok(Guard { exchange, asked, timeout, silent })
+        Ok(Guard {
+            exchange,
+            asked: AtomicU64::new(0),
+            timeout,
+            start_timeout: start_timeout.max(timeout),
+            has_answered: AtomicBool::new(false),
+            silent: AtomicU32::new(0),
+        })
     }
 
     /// Returns whether the guard has answered nothing for so long that it is not asked any more.
@@ -101,13 +111,18 @@ impl Guard {
     async fn ask(&self, kind: &str, text: &str) -> Result<bool, String> {
         let id = self.asked.fetch_add(1, Ordering::Relaxed).to_string();
         let question = json!({"id": id, "kind": kind, "text": text});
-        match tokio::time::timeout(self.timeout, self.exchange.ask(&id, &question)).await {
+        let limit = match self.has_answered.load(Ordering::Relaxed) {
+            true => self.timeout,
+            false => self.start_timeout,
+        };
+        match tokio::time::timeout(limit, self.exchange.ask(&id, &question)).await {
             Ok(answer) => {
+                self.has_answered.store(true, Ordering::Relaxed);
                 self.silent.store(0, Ordering::Relaxed);
                 answer.map_err(|failure| failure.message)
             }
             Err(_) => {
-                let seconds = self.timeout.as_secs_f64();
+                let seconds = limit.as_secs_f64();
                 Err(format!("the guard did not answer within {seconds} s"))
             }
         }

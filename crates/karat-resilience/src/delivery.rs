@@ -96,13 +96,13 @@ pub fn letters(text: &str) -> Vec<u8> {
 /// lines, in a text or in its JSON.
 fn packed_texts(text: &[u8], shortest: usize) -> Vec<Vec<u8>> {
     let needed = (shortest / 3 * 4).max(24);
+    let line = needed.min(60);
     let mut found = Vec::new();
     let mut at = 0;
     while at + needed <= text.len() {
-        // A long run has a symbol at every place that is a multiple of a short line.
-        let run = text[at..].iter().take_while(|byte| sextet(**byte).is_some()).count();
-        if run < needed.min(60) {
-            at += run + 1;
+        // From the end of a line backwards, most of a text in words is never looked at.
+        if let Some(other) = text[at..at + line].iter().rposition(|byte| sextet(*byte).is_none()) {
+            at += other + 1;
             continue;
         }
         let mut symbols: Vec<u8> = Vec::new();

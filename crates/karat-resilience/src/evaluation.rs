@@ -237,7 +237,7 @@ impl Evaluation for Resilience {
         let guard = match defence.guard.is_empty() {
             true => None,
             false => Some(
-                Guard::start(defence, context.folder, common.timeout())
+                Guard::start(defence, context.folder, common.timeout(), common.start_timeout())
                     .map_err(EvalError::NotStarted)?,
             ),
         };

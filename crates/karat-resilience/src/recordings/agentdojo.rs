@@ -161,7 +161,11 @@ pub(super) fn read(
     buffer: &mut Vec<u8>,
     transcript: impl FnOnce(&Run) -> bool,
 ) -> Result<Read, serde_json::Error> {
-    let mut file: File<'_> = serde_json::from_slice(bytes)?;
+    // Looked at once as a whole, the text need not be looked at again in every string.
+    let mut file: File<'_> = match std::str::from_utf8(bytes) {
+        Ok(text) => serde_json::from_str(text)?,
+        Err(_) => serde_json::from_slice(bytes)?,
+    };
     let recorded = file.messages.is_some();
     let messages = file.messages.take().unwrap_or_default();
     let (utility, security) = (file.utility.map(|flag| flag.0), file.security.map(|flag| flag.0));
