@@ -100,7 +100,7 @@ fn packed_texts(text: &[u8], shortest: usize) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
     let mut at = 0;
     while at + needed <= text.len() {
-        // From the end of a line backwards, most of a text in words is never looked at.
+        // From the end of a line backwards, most bytes of ordinary text are never looked at.
         if let Some(other) = text[at..at + line].iter().rposition(|byte| sextet(*byte).is_none()) {
             at += other + 1;
             continue;

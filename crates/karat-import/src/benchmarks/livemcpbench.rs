@@ -69,7 +69,7 @@ struct Opinion {
 
 /// The verdicts of people, by trajectories, then task.
 type People = BTreeMap<String, BTreeMap<String, Opinion>>;
-/// The fewest answers by which trajectories are told from others.
+/// The fewest answers that are compared to recognize trajectories.
 const MIN_ANSWERS: usize = 3;
 
 fn import(source: &Source, writer: &mut Writer) -> Result<(), ImportError> {
