@@ -12,6 +12,8 @@ use crate::series::{self, Series};
 const WIDTH: usize = 80;
 /// The most values of a sparkline.
 const SPARKS: usize = 12;
+/// The most values of a sparkline that has a line of its own.
+const LONG_SPARKS: usize = 48;
 
 /// Runs as a table, the latest last.
 pub fn list(runs: &[Run]) -> String {
@@ -71,7 +73,12 @@ pub fn metric(all: &[Series<'_>]) -> String {
             }
         );
         let _ = writeln!(text, "{}", clip(&printable(&head), WIDTH));
-        let _ = writeln!(text, "  {}", sparkline(&series.values()));
+        let values = series.values();
+        let left_out = match values.len() > LONG_SPARKS {
+            true => format!("  the last {LONG_SPARKS} of {}", count(values.len(), "value")),
+            false => String::new(),
+        };
+        let _ = writeln!(text, "  {}{left_out}", sparkline(&values, LONG_SPARKS));
         let _ = writeln!(
             text,
             "{:>5}  {:<20} {:>7}  {:<13} {:>6} {:>8}  verdict",
@@ -117,9 +124,13 @@ pub fn subject(entries: &[&Entry]) -> String {
         let _ = writeln!(text, "{}\n", clip(&line, WIDTH));
         return text;
     }
+    let over_time = match alike > SPARKS {
+        true => format!("last {SPARKS} runs"),
+        false => "over time".to_owned(),
+    };
     let _ = writeln!(
         text,
-        "  {:<24} {:>7}  {:<13} {:>6} {:>8}  over time",
+        "  {:<24} {:>7}  {:<13} {:>6} {:>8}  {over_time}",
         "metric", "value", "95 % range", "n", "change"
     );
     for measured in &latest.values {
@@ -136,7 +147,7 @@ pub fn subject(entries: &[&Entry]) -> String {
             range(point.interval, "–"),
             point.n,
             point.delta.map_or_else(String::new, signed),
-            sparkline(&series.values()),
+            sparkline(&series.values(), SPARKS),
         );
     }
     text.push('\n');
@@ -147,10 +158,10 @@ fn value(value: Option<f64>) -> String {
     value.map_or_else(|| "null".to_owned(), number)
 }
 
-/// The latest values as blocks between their lowest and their highest.
-fn sparkline(values: &[f64]) -> String {
+/// The latest values, `most` of them, as blocks between their lowest and their highest.
+fn sparkline(values: &[f64], most: usize) -> String {
     const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let shown = values.get(values.len().saturating_sub(SPARKS)..).unwrap_or(values);
+    let shown = values.get(values.len().saturating_sub(most)..).unwrap_or(values);
     let low = shown.iter().copied().fold(f64::INFINITY, f64::min);
     let high = shown.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let block = |value: f64| {
@@ -169,12 +180,12 @@ mod tests {
 
     #[test]
     fn a_sparkline_reaches_from_the_lowest_to_the_highest() {
-        assert_eq!(sparkline(&[0.0, 0.5, 1.0]), "▁▄█");
-        assert_eq!(sparkline(&[0.3, 0.3]), "▄▄");
-        assert_eq!(sparkline(&[]), "");
-        assert_eq!(sparkline(&[0.0; 40]).chars().count(), SPARKS);
+        assert_eq!(sparkline(&[0.0, 0.5, 1.0], SPARKS), "▁▄█");
+        assert_eq!(sparkline(&[0.3, 0.3], SPARKS), "▄▄");
+        assert_eq!(sparkline(&[], SPARKS), "");
+        assert_eq!(sparkline(&[0.0; 40], SPARKS).chars().count(), SPARKS);
         // The difference of the two is not finite.
-        assert_eq!(sparkline(&[-1e308, 1e308]).chars().count(), 2);
+        assert_eq!(sparkline(&[-1e308, 1e308], SPARKS).chars().count(), 2);
     }
 
     #[test]

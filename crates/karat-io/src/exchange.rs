@@ -4,7 +4,7 @@
 //! matches them to requests, rejects lines that are not answers, and fails what is still waiting when
 //! the program is gone.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
@@ -33,12 +33,17 @@ pub fn quoted(text: &str) -> String {
 struct Waiting<A> {
     by_id: HashMap<String, VecDeque<oneshot::Sender<Reply<A>>>>,
     order: VecDeque<String>,
+    /// Every id that was ever sent: an answer to another one is a mistake, not a late answer.
+    asked: HashSet<String>,
     /// The reason why no more answers will come.
     closed: Option<String>,
 }
 
 impl<A> Waiting<A> {
     fn answer(&mut self, id: &str, mut reply: Reply<A>) {
+        if !self.asked.contains(id) {
+            return self.reject(format!("it answers {}, which was not asked", quoted(id)));
+        }
         // An answer without a waiting request came too late: the request timed out.
         if let Some(queue) = self.by_id.get_mut(id) {
             while let Some(sender) = queue.pop_front() {
@@ -84,6 +89,7 @@ impl<A: Send + 'static> Exchange<A> {
         let waiting = Arc::new(Mutex::new(Waiting {
             by_id: HashMap::new(),
             order: VecDeque::new(),
+            asked: HashSet::new(),
             closed: None,
         }));
         let shared = Arc::clone(&waiting);
@@ -92,6 +98,11 @@ impl<A: Send + 'static> Exchange<A> {
             let reason = loop {
                 match lines.next().await {
                     Line::Text(line) if line.trim().is_empty() => {}
+                    // A list would be read as the fields of an answer, one after the other.
+                    Line::Text(line) if line.trim_start().starts_with('[') => {
+                        let expected = "a JSON object with the id of the question is expected";
+                        lock().reject(format!("not an answer ({expected}): {}", quoted(&line)));
+                    }
                     Line::Text(line) => match read(&line) {
                         Ok((id, reply)) => lock().answer(&id, reply),
                         Err(problem) => {
@@ -121,6 +132,7 @@ impl<A: Send + 'static> Exchange<A> {
             }
             waiting.by_id.entry(id.to_owned()).or_default().push_back(sender);
             waiting.order.push_back(id.to_owned());
+            waiting.asked.insert(id.to_owned());
         }
         let written = write_line(&mut *self.stdin.lock().await, &line).await;
         match receiver.await {

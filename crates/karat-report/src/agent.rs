@@ -205,7 +205,7 @@ fn troubled(report: &Report, detail: Detail) -> Vec<String> {
         lines.push(rule(check));
     }
     if broken.len() > detail.rules {
-        lines.push(format!("  and {} more", count(broken.len() - detail.rules, "rule")));
+        lines.push(format!("  and {}", count(broken.len() - detail.rules, "more rule")));
     }
     lines.extend(worst(report, &broken, detail.items));
     let changed = report.comparison.iter().flat_map(|comparison| {
@@ -253,7 +253,7 @@ fn worst(report: &Report, broken: &[&Check], most: usize) -> Vec<String> {
         .map(|(id, line)| format!("  item {}: {line}", quoted(id, NAME)))
         .collect();
     if found.len() > most {
-        lines.push(format!("  and {} more", count(found.len() - most, "item")));
+        lines.push(format!("  and {}", count(found.len() - most, "more item")));
     }
     let command = format!("karat show {}", word(&label(report)));
     match found.first() {
@@ -275,9 +275,8 @@ fn items_behind(report: &Report, broken: &[&Check]) -> Vec<(String, String)> {
             |case: findings::FailedCase<'_>| (case.id.to_owned(), quoted(&case.reason, REASON));
         return cases.into_iter().map(line).collect();
     }
-    let compared = |check: &&&Check| matches!(check.rule.as_str(), "max_drop" | "max_rise");
-    let first = broken.iter().filter(compared).max_by_key(|check| check.items.len());
-    if let Some(check) = first.filter(|check| !check.items.is_empty()) {
+    let compares = |check: &&Check| matches!(check.rule.as_str(), "max_drop" | "max_rise");
+    if let Some(check) = select::explaining(broken).filter(compares) {
         let moved = items::worsened(report, &check.metric, &check.items);
         let line = |one: &Moved<'_>| {
             let about = items::described(one.item);

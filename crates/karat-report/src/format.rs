@@ -256,7 +256,7 @@ pub(crate) fn rank([best, worst]: [usize; 2]) -> String {
 pub(crate) fn real_differences(pairs: &[Pairing]) -> String {
     let real = pairs.iter().filter(|pair| pair.real).count();
     format!(
-        "{real} of {} differences are real: paired test item by item, Holm over all pairs, p < {}",
+        "real differences: {real} of {} (paired test item by item, Holm over all pairs, p < {})",
         pairs.len(),
         leaderboard::ALPHA
     )

@@ -92,7 +92,7 @@ fn leaderboard(text: &mut String, table: &Leaderboard) {
         );
     }
     if more > 0 {
-        let _ = writeln!(text, "\nand {more} more pairs.");
+        let _ = writeln!(text, "\nand {}.", count(more, "more pair"));
     }
 }
 

@@ -1,11 +1,37 @@
 //! Lookups in a report that several renderers need.
 
 use karat_core::report::{Check, CheckReport, Delta, Kind, Measured, Report, Slice, Verdict};
+use karat_metrics::registry;
 
 /// The change of a metric over all items.
 pub(crate) fn delta<'a>(report: &'a Report, metric: &str) -> Option<&'a Delta> {
     let deltas = &report.comparison.as_ref()?.deltas;
     deltas.iter().find(|delta| delta.metric == metric && delta.slice.is_none())
+}
+
+/// The value that a rule is about.
+pub(crate) fn measured<'a>(
+    report: &'a Report,
+    metric: &str,
+    slice: Option<&str>,
+) -> Option<&'a Measured> {
+    match slice {
+        None => report.metric(metric),
+        Some(slice) => {
+            let (by, value) = slice.split_once('=')?;
+            report.slice_metric(by, value, metric)
+        }
+    }
+}
+
+/// The change of a metric over a slice, or over everything.
+pub(crate) fn delta_over<'a>(
+    report: &'a Report,
+    metric: &str,
+    slice: Option<&str>,
+) -> Option<&'a Delta> {
+    let deltas = report.comparison.as_ref().map(|comparison| &comparison.deltas)?;
+    deltas.iter().find(|delta| delta.metric == metric && delta.slice.as_deref() == slice)
 }
 
 /// The slices by one property.
@@ -31,10 +57,35 @@ pub(crate) fn metric<'a>(metrics: &'a [Measured], id: &str) -> Option<&'a Measur
     metrics.iter().find(|metric| metric.id == id)
 }
 
-/// The checks of a report with this verdict.
+/// The checks of a report with this verdict, those of leading metrics first.
 pub(crate) fn checks(report: &Report, verdict: Verdict) -> impl Iterator<Item = &Check> {
     let all = report.gate.iter().flat_map(|gate| &gate.checks);
-    all.filter(move |check| check.verdict == verdict)
+    let mut chosen: Vec<&Check> = all.filter(|check| check.verdict == verdict).collect();
+    chosen.sort_by_key(|check| place(&check.metric));
+    chosen.into_iter()
+}
+
+/// The place of a metric among the leading ones; the others come after them.
+pub(crate) fn place(metric: &str) -> usize {
+    let leading = registry::leading();
+    leading.iter().position(|id| id.as_str() == metric).unwrap_or(leading.len())
+}
+
+/// The slice that the rules about a metric are about, what failed first; none if they are about all items or
+/// there are none.
+pub(crate) fn gated_slice<'a>(report: &'a Report, metric: &str) -> Option<&'a str> {
+    let all = report.gate.iter().flat_map(|gate| &gate.checks);
+    let about = all.filter(|check| check.metric == metric && check.rule != "protected");
+    // The first of the worst, as the line of the entry shows it.
+    about.rev().max_by_key(|check| check.verdict)?.slice.as_deref()
+}
+
+/// The failed check whose items explain the failure: the first that compares with the baseline and names
+/// items, or else the first that names any. Every output lists the items of this one.
+pub(crate) fn explaining<'a>(broken: &[&'a Check]) -> Option<&'a Check> {
+    let named = || broken.iter().copied().filter(|check| !check.items.is_empty());
+    let compares = |check: &&Check| matches!(check.rule.as_str(), "max_drop" | "max_rise");
+    named().find(compares).or_else(|| named().next())
 }
 
 /// The failed checks of all reports, each with its report.

@@ -14,7 +14,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use karat_core::observed::{Load, Observed};
 use karat_core::report::{Better, CheckReport, Item, ItemError, Report, Slice, Verdict};
-use karat_io::text::clip;
+use karat_io::text::{clip, count};
 use karat_metrics::registry;
 use serde::Serialize;
 
@@ -195,7 +195,7 @@ fn title(item: &Item) -> String {
         Some(Observed::Trajectories(pair)) => pair.input.clone().unwrap_or_default(),
         Some(Observed::Outcomes(task)) => {
             let done = task.trials.iter().filter(|trial| trial.success == Some(true)).count();
-            format!("{done} of {} runs succeeded", task.trials.len())
+            format!("{done} of {} succeeded", count(task.trials.len(), "run"))
         }
         Some(Observed::Resilience(run)) => {
             let outcome = run.outcome.map_or("no attack", |outcome| outcome.name());

@@ -95,7 +95,7 @@ pub(super) struct Worst {
     change: String,
 }
 
-/// The worst items of the failed rule that names most; of a suite, its failed cases.
+/// The worst items of the failed rule that explains the failure; of a suite, its failed cases.
 pub(super) fn worst(report: &Report, slug: &str) -> Vec<Worst> {
     let target = |id: &str| format!("{slug}/{}", encoded(id));
     let (cases, _) = findings::failed_cases(report);
@@ -108,9 +108,8 @@ pub(super) fn worst(report: &Report, slug: &str) -> Vec<Worst> {
         };
         return cases.into_iter().take(WORST).map(case).collect();
     }
-    let failed = select::checks(report, Verdict::Fail);
-    let compared = failed.filter(|check| matches!(check.rule.as_str(), "max_drop" | "max_rise"));
-    let Some(check) = compared.max_by_key(|check| check.items.len()) else { return Vec::new() };
+    let failed: Vec<&Check> = select::checks(report, Verdict::Fail).collect();
+    let Some(check) = select::explaining(&failed) else { return Vec::new() };
     items::worsened(report, &check.metric, &check.items)
         .iter()
         .take(WORST)

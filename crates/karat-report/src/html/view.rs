@@ -124,6 +124,8 @@ struct Card {
     tested: bool,
     /// The metrics on the first screen.
     first: Vec<Row>,
+    /// The slices that rules of the gate are about.
+    gated: Vec<String>,
     /// The metrics that matter, and those that a reader can open.
     rows: Vec<Row>,
     more: Vec<Row>,
@@ -161,6 +163,8 @@ struct Row {
     bar: Option<Bar>,
     baseline: String,
     change: Option<Change>,
+    /// The part of the items that the gate looks at, where the value is of that part.
+    slice: Option<String>,
 }
 
 /// The change of a metric.
@@ -401,7 +405,8 @@ fn card(report: &Report, slug: &str, all: &[Report]) -> Card {
             .any(|delta| delta.p_holm.is_some()),
         rows: report.metrics.iter().filter(|metric| at_once(metric)).map(&shown).collect(),
         more: report.metrics.iter().filter(|metric| !at_once(metric)).map(&shown).collect(),
-        first: first(report).into_iter().map(&shown).collect(),
+        first: first(report).into_iter().map(|metric| gated_row(report, metric)).collect(),
+        gated: gated_slices(report),
         figures: figures(report, slug, all),
         parts: parts(report),
         flips: flips(report, slug),
@@ -444,6 +449,27 @@ fn first(report: &Report) -> Vec<&Measured> {
         }
     }
     chosen
+}
+
+/// A metric as the gate sees it: over the slice of its rules, where they have one.
+fn gated_row(report: &Report, metric: &Measured) -> Row {
+    let id = metric.id.as_str();
+    let over = select::gated_slice(report, id)
+        .and_then(|slice| Some((slice, select::measured(report, id, Some(slice))?)));
+    match over {
+        None => row(metric, select::delta(report, id)),
+        Some((slice, part)) => Row {
+            slice: Some(slice.to_owned()),
+            ..row(part, select::delta_over(report, id, Some(slice)))
+        },
+    }
+}
+
+/// The slices that rules of the gate are about.
+fn gated_slices(report: &Report) -> Vec<String> {
+    let checks = report.gate.iter().flat_map(|gate| &gate.checks);
+    let slices: BTreeSet<&String> = checks.filter_map(|check| check.slice.as_ref()).collect();
+    slices.into_iter().cloned().collect()
 }
 
 fn facts(report: &Report) -> Vec<String> {
@@ -508,6 +534,7 @@ fn row(metric: &Measured, delta: Option<&Delta>) -> Row {
         bar: Bar::new(metric, baseline),
         baseline: delta.map_or_else(|| NONE.to_owned(), |delta| optional(delta.before)),
         change: delta.and_then(change),
+        slice: None,
     }
 }
 

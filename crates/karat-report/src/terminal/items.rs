@@ -1,15 +1,17 @@
 //! Items for a terminal: which got worse and by how much, with their text, and one item in full.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use karat_core::observed::{Observed, Verdicts};
-use karat_core::report::{Better, Item, Report};
+use karat_core::report::{Better, Check, Delta, Item, Report, Verdict};
 use karat_io::text::{clip, columns, padded, printable};
 use serde_json::Value;
 
 use super::summary::short;
 use super::{Style, wrap};
+use crate::select;
 
 /// The widest column of ids.
 const ID: usize = 28;
@@ -143,26 +145,41 @@ pub(crate) fn described(item: &Item) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The items of an entry that got worse by any metric, or all that did not do well where there is nothing to
-/// compare with.
+/// The items of an entry that got worse: first those that the check names, then those that got worse by
+/// other metrics alone. Each item is there once.
 pub fn worse(report: &Report, style: Style) -> String {
     let mut text = String::new();
-    let deltas = report.comparison.iter().flat_map(|comparison| &comparison.deltas);
-    let mut any = false;
-    for delta in deltas.filter(|delta| !delta.worsened.is_empty() && delta.slice.is_none()) {
-        any = true;
-        let moved = worsened(report, &delta.metric, &delta.worsened);
-        let head =
-            format!("{}: {} worse, {} better", delta.metric, moved.len(), delta.improved.len());
+    let deltas = || report.comparison.iter().flat_map(|comparison| &comparison.deltas);
+    let broken: Vec<&Check> = select::checks(report, Verdict::Fail).collect();
+    let explaining = select::explaining(&broken).and_then(|check| {
+        deltas().find(|one| one.metric == check.metric && one.slice == check.slice)
+    });
+    let mut all: Vec<&Delta> = deltas().filter(|delta| delta.slice.is_none()).collect();
+    all.sort_by_key(|delta| select::place(&delta.metric));
+    let mut listed: BTreeSet<&str> = BTreeSet::new();
+    for delta in explaining.into_iter().chain(all) {
+        let fresh = delta.worsened.iter().filter(|id| !listed.contains(id.as_str()));
+        let fresh: Vec<String> = fresh.cloned().collect();
+        if fresh.is_empty() {
+            continue;
+        }
+        let slice = delta.slice.iter().map(|slice| format!(" on {slice}")).collect::<String>();
+        let (worse, better) = (delta.worsened.len(), delta.improved.len());
+        let mut head = format!("{}{slice}: {worse} worse, {better} better", delta.metric);
+        if fresh.len() < worse {
+            let _ = write!(head, "; not listed above: {}", fresh.len());
+        }
         let _ = writeln!(text, "{}", style.strong(&printable(&head)));
+        let moved = worsened(report, &delta.metric, &fresh);
         for line in rows(&moved[..moved.len().min(LISTED)], style.width - 2) {
             let _ = writeln!(text, "  {line}");
         }
         if moved.len() > LISTED {
             let _ = writeln!(text, "  and {} more in the report", moved.len() - LISTED);
         }
+        listed.extend(delta.worsened.iter().map(String::as_str));
     }
-    if !any {
+    if listed.is_empty() {
         let why = match report.comparison {
             Some(_) => "no item got worse",
             None => "there is no baseline to compare with",
@@ -277,6 +294,7 @@ fn tree(text: &mut String, value: &Value, indent: usize, width: usize) {
                     Value::Object(fields) if fields.values().all(|one| plain(one).is_some()) => {
                         let parts: Vec<String> = fields
                             .iter()
+                            .filter(|(_, one)| !one.is_null())
                             .filter_map(|(name, one)| Some(format!("{name} {}", plain(one)?)))
                             .collect();
                         put(text, &format!("{}. ", n + 1), &parts.join(", "));

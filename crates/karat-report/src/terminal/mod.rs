@@ -146,7 +146,7 @@ pub fn leaderboard(table: &Leaderboard, style: Style) -> String {
         );
     }
     if more > 0 {
-        wrapped(style, &mut text, "  ", &format!("and {more} more pairs in the report"));
+        wrapped(style, &mut text, "  ", &format!("and {} in the report", count(more, "more pair")));
     }
     text
 }
@@ -247,7 +247,7 @@ fn failed_cases(text: &mut String, report: &Report, style: Style) {
         wrapped(style, text, "  ", &format!("failed: {}: {reason}", case.id));
     }
     if more > 0 {
-        let line = format!("  and {more} more failed cases in the report");
+        let line = format!("  and {} in the report", count(more, "more failed case"));
         let _ = writeln!(text, "{}", style.faint(&line));
     }
 }
@@ -328,7 +328,7 @@ fn confusions(text: &mut String, report: &Report, style: Style) {
         let _ = writeln!(text, "  {called:<30} {expected:<30} {times:>5} {of:>7}");
     }
     if pairs.len() > CONFUSIONS {
-        let line = format!("  and {} more pairs", pairs.len() - CONFUSIONS);
+        let line = format!("  and {}", count(pairs.len() - CONFUSIONS, "more pair"));
         let _ = writeln!(text, "{}", style.faint(&line));
     }
 }
@@ -397,7 +397,7 @@ fn agreement(text: &mut String, report: &Report, style: Style) {
         let _ = writeln!(text, "  {:<46} {cells} {n:>6}", name(&slice.value, 46));
     }
     if pairs.len() > PAIRS {
-        let line = format!("  and {} pairs that agree less", pairs.len() - PAIRS);
+        let line = format!("  and {} with less agreement", count(pairs.len() - PAIRS, "pair"));
         let _ = writeln!(text, "{}", style.faint(&line));
     }
 }

@@ -32,15 +32,18 @@ struct Room {
     explained: usize,
     /// True if entries that passed are counted and not listed.
     folded: bool,
+    /// The most entries with a line of their own, measured or not.
+    listed: usize,
 }
 
-const ROOMS: [Room; 6] = [
-    Room { rules: 8, items: 5, explained: 4, folded: false },
-    Room { rules: 4, items: 3, explained: 4, folded: false },
-    Room { rules: 2, items: 1, explained: 4, folded: false },
-    Room { rules: 0, items: 0, explained: 8, folded: false },
-    Room { rules: 0, items: 0, explained: 8, folded: true },
-    Room { rules: 0, items: 0, explained: 3, folded: true },
+const ROOMS: [Room; 7] = [
+    Room { rules: 8, items: 5, explained: 4, folded: false, listed: usize::MAX },
+    Room { rules: 4, items: 3, explained: 4, folded: false, listed: usize::MAX },
+    Room { rules: 2, items: 1, explained: 4, folded: false, listed: usize::MAX },
+    Room { rules: 0, items: 0, explained: 8, folded: false, listed: usize::MAX },
+    Room { rules: 0, items: 0, explained: 8, folded: true, listed: usize::MAX },
+    Room { rules: 0, items: 0, explained: 3, folded: true, listed: usize::MAX },
+    Room { rules: 0, items: 0, explained: 2, folded: true, listed: 8 },
 ];
 
 /// The state of an entry, in the order in which entries are shown: what needs attention comes last.
@@ -106,7 +109,14 @@ fn in_room(
         let line = format!("{} without a failure", count(folded, "entry"));
         let _ = writeln!(text, "  {} {line}", State::Pass.mark(style));
     }
-    lines(&mut text, &reports[folded..], &check.not_measured, style);
+    let (listed, lost) = (&reports[folded..], &check.not_measured[..]);
+    let shown = (listed.len().min(room.listed), lost.len().min(room.listed));
+    lines(&mut text, &listed[..shown.0], &lost[..shown.1], style);
+    let left_out = listed.len() - shown.0 + lost.len() - shown.1;
+    if left_out > 0 {
+        let line = format!("and {} in the report", count(left_out, "more entry"));
+        let _ = writeln!(text, "    {}", style.faint(&line));
+    }
     for report in reports.iter().filter(|report| State::of(report) < State::Inconclusive) {
         changed_data(&mut text, report, style);
     }
@@ -244,6 +254,8 @@ struct Cell {
     value: String,
     interval: String,
     change: Option<(String, Paint)>,
+    /// The part of the items that it is about, such as `split=test`.
+    slice: Option<String>,
 }
 
 /// As much about an entry as fits: intervals go first, then all but one metric.
@@ -254,12 +266,25 @@ fn cells(report: &Report, room: usize, style: Style) -> String {
         n => format!("({})", count(n, "note")),
     };
     let plain = Style { colors: false, ..style };
+    // A slice that all cells share is named once, behind them.
+    let shared = match cells.split_first() {
+        Some((first, others)) if others.iter().all(|cell| cell.slice == first.slice) => {
+            first.slice.clone()
+        }
+        _ => None,
+    };
+    if shared.is_some() {
+        cells.iter_mut().for_each(|cell| cell.slice = None);
+    }
     loop {
         for (intervals, with_notes) in [(true, true), (true, false), (false, true), (false, false)]
         {
             let shown = |style: Style| {
                 let mut parts: Vec<String> =
                     cells.iter().map(|cell| cell.text(intervals, style)).collect();
+                if let Some(slice) = &shared {
+                    parts.push(style.faint(&format!("on {}", printable(slice))));
+                }
                 if with_notes && !notes.is_empty() {
                     parts.push(style.faint(&notes));
                 }
@@ -281,6 +306,9 @@ impl Cell {
             "" => self.value.clone(),
             label => format!("{label} {}", self.value),
         };
+        if let Some(slice) = &self.slice {
+            text.push_str(&style.faint(&format!(" ({})", printable(slice))));
+        }
         if with_interval && !self.interval.is_empty() {
             text.push_str(&style.faint(&format!(" {}", self.interval)));
         }
@@ -299,7 +327,13 @@ fn gated_cells(report: &Report) -> Vec<Cell> {
         && let Some(passed) = report.metric("pass_rate").and_then(format::ratio)
     {
         let value = format!("{passed} pass");
-        cells.push(Cell { label: String::new(), value, interval: String::new(), change: None });
+        cells.push(Cell {
+            label: String::new(),
+            value,
+            interval: String::new(),
+            change: None,
+            slice: None,
+        });
         if let Some(latency) = &report.environment.latency_ms {
             let value = format!("{:.1} ms, p99 {:.1} ms", latency.p50, latency.p99);
             cells.push(Cell {
@@ -307,16 +341,17 @@ fn gated_cells(report: &Report) -> Vec<Cell> {
                 value,
                 interval: String::new(),
                 change: None,
+                slice: None,
             });
         }
         return cells;
     }
     let mut checks: Vec<&Check> = report.gate.iter().flat_map(|gate| &gate.checks).collect();
-    checks.sort_by_key(|check| std::cmp::Reverse(check.verdict));
+    checks.sort_by_key(|check| (std::cmp::Reverse(check.verdict), select::place(&check.metric)));
     let mut seen: Vec<(&str, Option<&str>)> = Vec::new();
     for check in checks {
         let key = (check.metric.as_str(), check.slice.as_deref());
-        let Some(measured) = measured(report, key.0, key.1) else { continue };
+        let Some(measured) = select::measured(report, key.0, key.1) else { continue };
         // One value for one metric: a rule over a slice of its own is shown where it fails.
         if seen.iter().any(|(metric, _)| *metric == key.0) {
             continue;
@@ -332,19 +367,8 @@ fn gated_cells(report: &Report) -> Vec<Cell> {
     cells
 }
 
-/// The value that a rule is about.
-fn measured<'a>(report: &'a Report, metric: &str, slice: Option<&str>) -> Option<&'a Measured> {
-    match slice {
-        None => report.metric(metric),
-        Some(slice) => {
-            let (by, value) = slice.split_once('=')?;
-            report.slice_metric(by, value, metric)
-        }
-    }
-}
-
 fn cell(report: &Report, measured: &Measured, slice: Option<&str>) -> Cell {
-    let delta = delta_of(report, &measured.id, slice);
+    let delta = select::delta_over(report, &measured.id, slice);
     let interval = measured
         .interval
         .as_ref()
@@ -354,13 +378,8 @@ fn cell(report: &Report, measured: &Measured, slice: Option<&str>) -> Cell {
         value: measured.value.map_or_else(|| "undefined".to_owned(), |value| short(value, 3)),
         interval: interval.unwrap_or_default(),
         change: delta.and_then(change),
+        slice: slice.map(str::to_owned),
     }
-}
-
-/// The change of a metric over a slice, or over everything.
-fn delta_of<'a>(report: &'a Report, metric: &str, slice: Option<&str>) -> Option<&'a Delta> {
-    let deltas = report.comparison.as_ref().map(|comparison| &comparison.deltas)?;
-    deltas.iter().find(|delta| delta.metric == metric && delta.slice.as_deref() == slice)
 }
 
 /// The direction and size of a change. It has a colour only where chance is ruled out.
@@ -402,8 +421,8 @@ fn failed(text: &mut String, report: &Report, room: Room, style: Style) {
     let hidden =
         broken.len().saturating_sub(room.rules.max(rows.len().min(room.rules) + others.len()));
     if hidden > 0 {
-        let _ =
-            writeln!(text, "  {}", style.faint(&format!("and {hidden} more rules: -v lists all")));
+        let line = format!("and {}: -v lists all", count(hidden, "more rule"));
+        let _ = writeln!(text, "  {}", style.faint(&line));
     }
     worst(text, report, &broken, room.items, style);
     what_changed(text, report, style);
@@ -510,7 +529,7 @@ fn allowed(check: &Check) -> String {
 
 /// The change that a rule is about, and its interval.
 fn difference(report: &Report, check: &Check) -> (String, String) {
-    let Some(delta) = delta_of(report, &check.metric, check.slice.as_deref()) else {
+    let Some(delta) = select::delta_over(report, &check.metric, check.slice.as_deref()) else {
         return (format::NONE.to_owned(), String::new());
     };
     let amount = delta.delta.map_or_else(|| format::NONE.to_owned(), signed);
@@ -550,18 +569,12 @@ fn worst(text: &mut String, report: &Report, broken: &[&Check], most: usize, sty
         more_items(text, report, more, style);
         return;
     }
-    let with_items = broken.iter().filter(|check| !check.items.is_empty());
-    let Some(check) = with_items.max_by_key(|check| {
-        let compared = matches!(check.rule.as_str(), "max_drop" | "max_rise");
-        (compared, check.items.len())
-    }) else {
-        return;
-    };
+    let Some(check) = select::explaining(broken) else { return };
     let moved = items::worsened(report, &check.metric, &check.items);
     if moved.is_empty() {
         return;
     }
-    let better = delta_of(report, &check.metric, check.slice.as_deref());
+    let better = select::delta_over(report, &check.metric, check.slice.as_deref());
     let better = better.map_or(0, |delta| delta.improved.len());
     let noun = noun(&report.kind);
     let _ = writeln!(
@@ -747,7 +760,7 @@ fn cause(report: &Report, verdict: Verdict) -> String {
     let mut text = first.metric.clone();
     if let Some(limit) = first.threshold {
         let value = first.value.map(|value| format!(" {}", short(value, 3))).unwrap_or_default();
-        let change = delta_of(report, &first.metric, first.slice.as_deref())
+        let change = select::delta_over(report, &first.metric, first.slice.as_deref())
             .and_then(|delta| delta.delta)
             .map(|amount| format!(" {}", signed(amount)));
         // A change says nothing about a limit of the value itself.

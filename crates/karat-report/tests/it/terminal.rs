@@ -151,7 +151,7 @@ fn the_last_line_of_an_undecided_check_has_the_value_and_the_limit() {
 #[test]
 fn a_failed_check_fits_a_screen_however_much_failed() {
     let written = ["karat-report/report.html".to_owned(), "karat-report/report.json".to_owned()];
-    for (failed, passed) in [(1, 0), (2, 1), (3, 0), (6, 2), (12, 30)] {
+    for (failed, passed) in [(1, 0), (2, 1), (3, 0), (6, 2), (12, 30), (25, 0), (60, 3)] {
         let named = |report: Report, n: usize| Report { name: format!("entry-{n}"), ..report };
         let mut check = sample::single(named(sample::failing(), 0));
         check.reports.extend((1..failed).map(|n| named(sample::failing(), n)));

@@ -182,7 +182,7 @@ fn copy_all(
             let format = karat_io::input::Format::Json;
             let mut provenance: Provenance = karat_io::input::parse(&file, &text, format)?;
             captured = provenance.environment.take();
-            origin = format!(" from {} servers", provenance.servers.len());
+            origin = format!(" from {}", karat_io::text::count(provenance.servers.len(), "server"));
             put(&to.join(below), &serde_json::to_value(provenance).unwrap_or_default())?;
             continue;
         }

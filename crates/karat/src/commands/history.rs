@@ -11,7 +11,7 @@ use karat_core::report::Report;
 use karat_history::series::{self, Series};
 use karat_history::{Added, Document, Entry, HistoryError, Prune, Run, Selection, Store, text};
 use karat_io::input::{self, Limits, nearest, write_atomic};
-use karat_io::text::printable;
+use karat_io::text::{count, printable};
 use serde_json::json;
 
 use crate::cli::{
@@ -258,7 +258,7 @@ fn site(store: &Store, arguments: &HistorySiteArgs, terminal: &Terminal) -> Resu
         terminal.print_json(&json!({"schema": "karat.history.site/1", "pages": pages}))?;
         return Ok(Exit::Pass);
     }
-    terminal.print(&format!("{pages} pages: {}\n", index.display()))?;
+    terminal.print(&format!("{}: {}\n", count(pages, "page"), index.display()))?;
     Ok(Exit::Pass)
 }
 
@@ -268,7 +268,7 @@ fn export(store: &Store, arguments: &HistoryExportArgs, terminal: &Terminal) -> 
         if terminal.json() {
             terminal.print_json(&json!({"schema": "karat.history.export/1", "runs": runs}))?;
         } else {
-            terminal.print(&format!("metrics of {runs} runs: {}\n", path.display()))?;
+            terminal.print(&format!("metrics of {}: {}\n", count(runs, "run"), path.display()))?;
         }
         return Ok(Exit::Pass);
     }

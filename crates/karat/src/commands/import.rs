@@ -5,7 +5,7 @@ use std::path::Path;
 
 use karat_core::project::FILE;
 use karat_import::{BENCHMARKS, ImportError, Imported};
-use karat_io::text::printable;
+use karat_io::text::{count, printable};
 use serde_json::json;
 
 use crate::cli::ImportArgs;
@@ -46,9 +46,9 @@ fn summary(imported: &Imported) -> String {
         each.collect::<Vec<_>>().join(", ")
     };
     let mut text = format!(
-        "imported {} from {} files ({})\n",
+        "imported {} from {} ({})\n",
         imported.benchmark,
-        imported.files,
+        count(imported.files, "file"),
         counted(&imported.counts)
     );
     if !imported.skipped.is_empty() {

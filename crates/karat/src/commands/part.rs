@@ -11,7 +11,7 @@ use karat_core::parts::{PartDone, WholeEntry, measures_whole};
 use karat_core::project::{Baselines, Planned, Project};
 use karat_core::report::NotMeasured;
 use karat_io::input::write_atomic;
-use karat_io::text::printable;
+use karat_io::text::{count, printable};
 use serde::Serialize;
 
 use crate::cli::CheckArgs;
@@ -162,8 +162,7 @@ fn show(measured: &Measured, terminal: &Terminal) -> Result<(), Stop> {
         for Done { evaluation, name, items, failed, file } in &measured.entries {
             let (name, file) = (printable(name), file.display());
             let failed = if *failed > 0 { format!(", {failed} failed") } else { String::new() };
-            let plural = if *items == 1 { "" } else { "s" };
-            let counted = format!("{items} item{plural}{failed}");
+            let counted = format!("{}{failed}", count(items, "item"));
             text.push_str(&format!("{evaluation} · {name}: {counted}\n  {file}\n"));
         }
         for Elsewhere { evaluation, name, reason } in &measured.elsewhere {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use karat_core::dataset::{DatasetFiles, IfFrozen, Manifest, Meta, Version};
 use karat_io::input::write_atomic;
+use karat_io::text::count;
 use karat_retrieval::dataset::Dataset;
 use karat_retrieval::snapshot::capture::{Captured, Options};
 use karat_retrieval::snapshot::lock::Lock;
@@ -40,7 +41,7 @@ pub(crate) fn captured(
     let meta = meta(&given)?;
     let captured = as_locked(&given, installed, arguments, scratch.path(), terminal)?;
     let (servers, tools) = (captured.snapshot.servers.len(), captured.snapshot.len());
-    terminal.say(&format!("{servers} servers, {tools} tools: all as locked"));
+    terminal.say(&format!("{}, {}: all as locked", count(servers, "server"), count(tools, "tool")));
     let folder = arguments.keep.clone().unwrap_or_else(|| scratch.path().join("dataset"));
     frozen(&captured, &given.join("queries"), &folder, meta)
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use karat_io::text::printable;
+use karat_io::text::{count, printable};
 use karat_metrics::Score;
 use karat_metrics::ranking::{Measure, Rules, ScorePrecision};
 use serde_json::{Map, Value, json};
@@ -48,9 +48,8 @@ pub(crate) fn score(arguments: &TrecArgs, terminal: &Terminal) -> Result<Exit, S
         trec::score(&arguments.qrels, &arguments.run, &options, each).map_err(Stop::bad_input)?;
     if summary.evaluated == 0 {
         return Err(Stop::not_measured(format!(
-            "no query was evaluated: none of the {} queries of {} is judged in {}; do the files \
-             belong together?",
-            summary.in_run,
+            "no query was evaluated: of {} in {} none is judged in {}; do the files belong together?",
+            count(summary.in_run, "query"),
             arguments.run.display(),
             arguments.qrels.display()
         )));
@@ -126,16 +125,21 @@ fn table(summary: &Summary) -> String {
         summary.relevant,
     );
     for (found, words) in [
-        (&summary.missing, "judged queries are not in the run"),
-        (&summary.unjudged, "queries of the run are not judged and were left out"),
+        (&summary.missing, "judged, but not in the run"),
+        (&summary.unjudged, "in the run, but not judged and left out"),
     ] {
         if let Some(first) = found.first.first() {
-            let _ = writeln!(text, "note: {} {words} (first: {})", found.count, printable(first));
+            let _ = writeln!(
+                text,
+                "note: {words}: {} (first: {})",
+                count(found.count, "query"),
+                printable(first)
+            );
         }
     }
     if summary.without_relevant > 0 {
-        let count = summary.without_relevant;
-        let _ = writeln!(text, "note: {count} queries have no relevant document and score 0");
+        let queries = count(summary.without_relevant, "query");
+        let _ = writeln!(text, "note: no relevant document and a score of 0: {queries}");
     }
     let value = |score: Score| score.map_or_else(|_| "null".to_owned(), |v| format!("{v:.4}"));
     if summary.means_differ() {

@@ -322,7 +322,7 @@ fn a_dataset_of_traces_or_tasks_is_verified_record_by_record() {
     ] {
         let ran = verified(file, &text).expect(2);
         assert!(ran.stdout.contains("expect.calls: there is no tool \"sum\""), "{}", ran.stdout);
-        assert!(ran.stderr.contains("1 rules are broken"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("1 rule is broken"), "{}", ran.stderr);
     }
     // Of other servers it is not known what they offer.
     let elsewhere = task.replace("\"add\"", "\"sum\", \"server\": \"other\"");

@@ -549,7 +549,7 @@ fn a_judge_votes_and_its_verdicts_are_used_without_it() {
     let asked = judge.asked();
     let told = ask(&judge).expect(0).stdout;
     assert!(told.contains("3 of 3 votes given"), "{told}");
-    assert!(told.contains("1 units were not judged (first: b: not asked: "), "{told}");
+    assert!(told.contains("not judged: 1 unit (first: b: not asked: "), "{told}");
     assert_eq!(judge.asked(), asked + 3);
 }
 

@@ -228,6 +228,53 @@ fn an_adapter_of_another_shape_is_stopped_after_five_answers() {
     scratch.project(&(0..40).map(query).collect::<String>(), "", &always("3"));
     scratch.karat(&["check"]).not_measured(&["first 5 answers are all invalid", "expected a list"]);
     assert_eq!(scratch.read("asked").lines().count(), 5);
+    // A bare list, and an id that nobody asked about: neither is waited for until the time is over.
+    for (line, reason) in [
+        (r#"["s:create_issue"]"#, "a JSON object with the id of the question is expected"),
+        (r#"{"id": "other", "ranked": []}"#, "it answers other, which was not asked"),
+    ] {
+        let system = format!(
+            "{{ command = [\"sh\", \"-c\", '''while read -r asked; do echo '{line}'; done'''] }}"
+        );
+        scratch.project(&(0..40).map(query).collect::<String>(), "", &system);
+        scratch.karat(&["check"]).not_measured(&["first 5 answers are all invalid", reason]);
+    }
+}
+
+#[test]
+fn a_value_over_a_slice_is_shown_with_the_slice() {
+    let scratch = Scratch::new();
+    let gate = "[retrieval.gate]\nslice = \"kind=direct\"\n[retrieval.gate.metrics]\n\"mrr\" = { min = 0.1 }\n";
+    // One of the two queries finds its tool: over all items the value is half of that over the slice.
+    scratch.project(GOLDEN, gate, &always("[\"s:create_issue\"]"));
+    let shown = scratch.karat(&["check"]).expect(0).stdout;
+    assert!(shown.contains("mrr 1.000") && shown.contains("on kind=direct"), "{shown}");
+    let page = scratch.read("karat-report/report.html");
+    assert!(page.contains("the rules are about <code>kind=direct</code>"), "the table says so");
+}
+
+#[test]
+fn every_output_explains_a_failure_by_the_same_rule_and_lists_an_item_once() {
+    let scratch = Scratch::new();
+    let gate = "baseline = \"b.json\"\n[retrieval.gate.metrics]\n\"map\" = { max_drop = 0.0 }\n\
+                \"mrr\" = { max_drop = 0.0 }\n\"recall@5\" = { max_drop = 0.0 }\n";
+    scratch.project(GOLDEN, gate, BM25);
+    scratch.karat(&["baseline", "update"]).expect(0);
+    scratch.project(GOLDEN, gate, &always("[\"s:send_mail\"]"));
+    let shown = scratch.karat(&["check"]).expect(1).stdout;
+    assert!(
+        shown.contains("worse by recall@5, 0 better"),
+        "the leading metric comes first: {shown}"
+    );
+    let last = shown.lines().last().unwrap();
+    assert!(last.contains("failed: retrieval r (recall@5 −"), "{last}");
+    let worse = scratch.karat(&["show", "r", "--worse"]).expect(0).stdout;
+    assert!(worse.starts_with("recall@5: "), "{worse}");
+    let ids: Vec<&str> = GOLDEN.lines().map(|line| line.split('"').nth(3).unwrap()).collect();
+    for id in ids {
+        let rows = worse.lines().filter(|line| line.trim_start().starts_with(&format!("{id} ")));
+        assert_eq!(rows.count(), 1, "{id} in {worse}");
+    }
 }
 
 #[test]

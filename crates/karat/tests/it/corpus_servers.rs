@@ -67,7 +67,7 @@ fn what_is_served_over_stdio_comes_back_the_same() {
         vec!["corpus", "capture", "--name", "s", "--out", "b", "--write-lock", "l.json", "--"];
     arguments.extend(serve);
     let ran = scratch.karat(&arguments).expect(0);
-    assert_eq!(ran.stdout, "b: 1 servers, 2 tools\n");
+    assert_eq!(ran.stdout, "b: 1 server, 2 tools\n");
     let (before, after) = (scratch.read("a/tools/s.json"), scratch.read("b/tools/s.json"));
     let (before, after): (Value, Value) =
         (serde_json::from_str(&before).unwrap(), serde_json::from_str(&after).unwrap());
@@ -179,7 +179,7 @@ fn a_server_that_fails_is_named_and_nothing_is_written() {
         ];
         let ran = scratch.karat(&arguments).expect(3);
         assert!(ran.stderr.contains(word) || mode == "hang", "{mode}: {}", ran.stderr);
-        assert!(ran.stderr.contains("1 of 1 servers were not captured"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("servers not captured: 1 of 1"), "{}", ran.stderr);
         assert_eq!(scratch.files(), ["server.yaml"]);
     }
     let ran = scratch.karat(&["corpus", "capture", "--out", "b", "--quiet", "--", "/bin/false"]);
@@ -229,7 +229,7 @@ fn a_list_is_captured_whole_or_with_leave_in_part() {
     assert!(ran.stderr.contains("1 of 2") && ran.stderr.contains("bad"), "{}", ran.stderr);
     assert!(!scratch.path("b").exists());
     let ran = capture(&["--keep-going"]).expect(0);
-    assert!(ran.stdout.contains("1 servers, 2 tools\nnot captured: bad: "), "{}", ran.stdout);
+    assert!(ran.stdout.contains("1 server, 2 tools\nnot captured: bad: "), "{}", ran.stdout);
     let provenance: Value = serde_json::from_str(&scratch.read("b/provenance.json")).unwrap();
     let from = provenance["servers"]["good"]["from"].as_str().unwrap();
     assert!(from.starts_with("{bin}/server") && from.ends_with("{tmp}"), "{from}");
@@ -288,7 +288,7 @@ fn listed_servers_are_captured_verified_and_searched_in_one_command() {
     run(&["installed"]).expect(2).says(&["1 changed", "changed: good:"]);
     scratch.write("set/v3/lock.json", lock);
     scratch.write("set/v3/servers.toml", scratch.read("servers.toml"));
-    run(&["installed"]).expect(3).says(&["1 of 2 servers were not captured", "bad"]);
+    run(&["installed"]).expect(3).says(&["servers not captured: 1 of 2", "bad"]);
 }
 
 #[test]

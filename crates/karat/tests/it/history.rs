@@ -66,6 +66,19 @@ fn a_metric_is_followed_over_time_and_never_across_data() {
 }
 
 #[test]
+fn a_sparkline_says_when_it_leaves_runs_out() {
+    let scratch = Scratch::new();
+    scratch.project(GOLDEN, GATE, BM25);
+    for run in 0..13 {
+        check(&scratch, 60 * run, &["--history"], 0);
+    }
+    let metric = scratch.karat(&["history", "show", "mrr"]).expect(0).stdout;
+    assert!(metric.contains(&format!("  {}\n", "▄".repeat(13))), "{metric}");
+    let all = scratch.karat(&["history", "show", "retrieval/r"]).expect(0).stdout;
+    assert!(all.contains("last 12 runs"), "{all}");
+}
+
+#[test]
 fn runs_are_compared_as_reports_are() {
     let scratch = three_runs();
     let runs = scratch.karat(&["history", "compare", "1", "2"]).expect(0).stdout;

@@ -35,7 +35,7 @@ fn a_benchmark_becomes_a_project_with_a_leaderboard() {
     assert_eq!(table["rows"][0]["ranks"], serde_json::json!([1, 2]));
 
     let shown = scratch.karat(&["check", "out/karat.toml", "-o", "page.html"]).expect(0).stdout;
-    assert!(shown.contains("0 of 1 differences are real"), "{shown}");
+    assert!(shown.contains("real differences: 0 of 1"), "{shown}");
     let page = std::fs::read_to_string(scratch.path("page.html")).unwrap();
     assert!(page.contains("leaderboard-1"), "the page has no leaderboard");
 

@@ -198,7 +198,7 @@ mod tables {
         }
         scratch.karat(&["history", "add", "one.json"]).expect(0);
         let ran = scratch.karat(&["history", "export", "--parquet", "metrics.parquet"]).expect(0);
-        assert!(ran.stdout.contains("metrics of 1 runs"), "{}", ran.stdout);
+        assert!(ran.stdout.contains("metrics of 1 run"), "{}", ran.stdout);
         let table = read(&scratch.path("metrics.parquet"));
         let runs = table.column_by_name("run").unwrap().as_primitive::<Int64Type>();
         assert_eq!(runs.value(0), 1);

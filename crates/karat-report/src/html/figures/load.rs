@@ -245,7 +245,10 @@ fn percentiles(bins: &[Bin]) -> Option<Figure> {
         rows: named().map(|share| vec![percent(share), cell(within(share))]).collect(),
         ..Plot::default()
     };
-    let lead = format!("{all} calls; the time within which a share of them was answered.");
+    let lead = format!(
+        "{}; the time within which a share of them was answered.",
+        crate::format::count(all, "call")
+    );
     Some(Figure::plot("Latency by percentile", plot).lead(lead))
 }
 
@@ -279,7 +282,8 @@ pub(super) fn histogram(bins: &[Bin]) -> Option<Figure> {
     let rows = counts.iter().enumerate().filter(|(_, count)| **count > 0);
     let plot = Plot {
         label: format!(
-            "Histogram of {all} latencies from {} to {} ms",
+            "Histogram of {} from {} to {} ms",
+            crate::format::count(all, "latency"),
             short(edge(0)),
             short(edge(width))
         ),

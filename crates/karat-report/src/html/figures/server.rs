@@ -42,6 +42,7 @@ fn attempts(context: &Context<'_>) -> Figure {
     rows.extend(counts(&failures, attempts));
     let figure = Figure::bars("Results of attempts", "attempts", vec![Group::of(None, rows)]);
     match failures.is_empty() && passed == attempts {
+        true if attempts == 1 => figure.lead("The only attempt passed."),
         true => figure.lead(format!("All {attempts} attempts passed.")),
         false => figure,
     }
@@ -94,8 +95,10 @@ pub(super) fn fuzz(context: &Context<'_>) -> Vec<Figure> {
     let rows = counts(&endings, calls);
     vec![
         if empty { findings.lead("Nothing was found.") } else { findings },
-        Figure::bars("Outcomes of calls", "calls", vec![Group::of(None, rows)])
-            .lead(format!("{calls} calls with valid, odd and invalid inputs.")),
+        Figure::bars("Outcomes of calls", "calls", vec![Group::of(None, rows)]).lead(format!(
+            "{} with valid, odd and invalid inputs.",
+            crate::format::count(calls, "call")
+        )),
     ]
 }
 

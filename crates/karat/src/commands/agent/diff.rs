@@ -8,7 +8,7 @@ use karat_core::gate::{self, Rule};
 use karat_core::observed::{Observed, Step, Trajectory};
 use karat_core::report::{CheckReport, Report, Verdict};
 use karat_io::input::write_atomic;
-use karat_io::text::{clip, printable};
+use karat_io::text::{clip, count, printable};
 use karat_report::Output;
 use serde_json::json;
 
@@ -120,8 +120,8 @@ impl Found<'_> {
 
     fn text(&self) -> String {
         let mut text = format!(
-            "{} tasks in both, {} with the same calls; mean similarity {:.4}\n",
-            self.common,
+            "{} in both, {} with the same calls; mean similarity {:.4}\n",
+            count(self.common, "task"),
             self.same,
             self.similarity().unwrap_or_default()
         );

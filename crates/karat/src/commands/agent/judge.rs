@@ -7,7 +7,7 @@ use karat_agent::judge::{self, Verdict};
 use karat_agent::run::{Api, Model};
 use karat_agent::traces::Config;
 use karat_io::input::write_atomic;
-use karat_io::text::printable;
+use karat_io::text::{count, printable};
 
 use super::{check_endpoint, config, here};
 use crate::cli::AgentJudgeArgs;
@@ -60,18 +60,21 @@ pub(crate) fn judge(arguments: &AgentJudgeArgs, terminal: &Terminal) -> Result<E
     if given == 0 {
         let first = verdicts.first().map_or("there was no trace", |verdict| &verdict.reason);
         return Err(Stop::not_measured(format!(
-            "the judge gave none of {} votes (first: {first}); nothing was written",
-            votes.len()
+            "the judge gave none of {} (first: {first}); nothing was written",
+            count(votes.len(), "vote")
         )));
     }
     write_atomic(&arguments.verdicts, lines.as_bytes())?;
-    let mut text =
-        format!("{given} of {} votes given: {}\n", votes.len(), arguments.verdicts.display());
+    let mut text = format!(
+        "{given} of {} given: {}\n",
+        count(votes.len(), "vote"),
+        arguments.verdicts.display()
+    );
     if let Some(first) = verdicts.iter().find(|verdict| !verdict.was_asked()) {
         let _ = writeln!(
             text,
-            "{} units were not judged (first: {}: {})",
-            verdicts.len() - votes.len(),
+            "not judged: {} (first: {}: {})",
+            count(verdicts.len() - votes.len(), "unit"),
             printable(&first.id),
             first.reason
         );

@@ -2,6 +2,7 @@
 
 use karat_agent::listen::Receiver;
 use karat_io::process::end_all_on_signal;
+use karat_io::text::count;
 use serde_json::json;
 
 use crate::cli::AgentListenArgs;
@@ -28,7 +29,11 @@ pub(crate) fn listen(arguments: &AgentListenArgs, terminal: &Terminal) -> Result
         }
         if receiver.removed > 0 {
             let removed = receiver.removed;
-            terminal.say(&format!("removed {removed} bytes of an unfinished line from {}", path.display()));
+            terminal.say(&format!(
+                "removed {} of an unfinished line from {}",
+                count(removed, "byte"),
+                path.display()
+            ));
         }
         terminal.say(&format!(
             "set OTEL_EXPORTER_OTLP_ENDPOINT={url} and OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf; Ctrl-C ends it"
@@ -39,12 +44,16 @@ pub(crate) fn listen(arguments: &AgentListenArgs, terminal: &Terminal) -> Result
     if received.batches == 0 {
         let refused = received.refused;
         return Err(Stop::not_measured(format!(
-            "nothing was received ({refused} requests refused)"
+            "nothing was received ({} refused)",
+            count(refused, "request")
         )));
     }
     terminal.say(&format!(
-        "{} spans and {} log records in {} batches ({} refused); score them with: karat agent score {path}",
-        received.spans, received.logs, received.batches, received.refused
+        "{} and {} in {} ({} refused); score them with: karat agent score {path}",
+        count(received.spans, "span"),
+        count(received.logs, "log record"),
+        count(received.batches, "request"),
+        received.refused
     ));
     Ok(Exit::Pass)
 }

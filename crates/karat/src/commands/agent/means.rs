@@ -8,7 +8,7 @@ use karat_agent::{CallMetric, Tasks, TraceFiles, TraceSource, Traces, recognize}
 use karat_core::evaluation::{Common, Entry, report_recorded};
 use karat_core::gate::{self, Policy};
 use karat_core::report::{Measured, Report, Verdict};
-use karat_io::text::{clip, printable};
+use karat_io::text::{clip, count, printable};
 use serde_json::{Map, Value, json};
 
 use super::score::{gate as gate_of, named};
@@ -129,7 +129,7 @@ fn item_lines(lines: &mut String, item: &ItemScores<'_>) {
 }
 
 fn table(report: &Report, traces: u64) -> String {
-    let mut text = format!("{traces} traces\n\n");
+    let mut text = format!("{}\n\n", count(traces, "trace"));
     let _ = writeln!(text, "{:<46} {:>7}  {:<15} {:>8}", "metric", "mean", "95 % interval", "n");
     for metric in &report.metrics {
         let Some(mean) = metric.value else { continue };

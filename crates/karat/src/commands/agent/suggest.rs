@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use karat_agent::suggest;
 use karat_agent::traces::Config;
 use karat_io::input::write_atomic;
+use karat_io::text::count;
 use serde_json::json;
 
 use super::{config, here};
@@ -21,8 +22,8 @@ pub(crate) fn suggest(arguments: &AgentSuggestArgs, terminal: &Terminal) -> Resu
         found.left_out.iter().map(|(reason, count)| format!("{count}: {reason}")).collect();
     if found.tasks.is_empty() {
         return Err(Stop::not_measured(format!(
-            "no task can be proposed from {} traces ({})",
-            traces.len(),
+            "no task can be proposed from {} ({})",
+            count(traces.len(), "trace"),
             left_out.join("; ")
         )));
     }
@@ -42,14 +43,18 @@ pub(crate) fn suggest(arguments: &AgentSuggestArgs, terminal: &Terminal) -> Resu
         }))?;
         return Ok(Exit::Pass);
     }
-    let mut text = format!("{} tasks from {} traces: {path}\n", found.tasks.len(), traces.len());
+    let mut text = format!(
+        "{} from {}: {path}\n",
+        count(found.tasks.len(), "task"),
+        count(traces.len(), "trace")
+    );
     if !left_out.is_empty() {
         let _ = writeln!(text, "left out: {}", left_out.join("; "));
     }
     let _ = writeln!(
         text,
-        "{} values replaced (addresses, numbers, secrets; names of people are not recognized)",
-        found.replaced
+        "{} replaced (addresses, numbers, secrets; names of people are not recognized)",
+        count(found.replaced, "value")
     );
     text.push_str(
         "review each task before it gates anything: it says what an agent did, not what is right\n",

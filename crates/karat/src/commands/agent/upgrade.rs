@@ -9,7 +9,7 @@ use karat_agent::upgrade::{self, Allowed, Change, Upgrade, Verdict};
 use karat_agent::{Tools, Trace};
 use karat_core::evaluation::Common;
 use karat_core::gate::Policy;
-use karat_io::text::printable;
+use karat_io::text::{count, printable};
 use serde_json::json;
 
 use super::run::{check_numbers, common, live_config, model, planned};
@@ -133,7 +133,7 @@ fn run(
 }
 
 fn text(found: &Upgrade) -> String {
-    let mut text = format!("{}: {} tasks compared\n", found.verdict.name(), found.tasks);
+    let mut text = format!("{}: {} compared\n", found.verdict.name(), count(found.tasks, "task"));
     for reason in &found.reasons {
         let _ = writeln!(text, "  {}", printable(reason));
     }

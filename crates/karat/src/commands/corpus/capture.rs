@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use karat_core::provenance::Stopwatch;
 use karat_io::input::write_atomic;
-use karat_io::text::printable;
+use karat_io::text::{count, printable};
 use karat_mcp::ServerSpec;
 use karat_retrieval::snapshot::capture::{self, Captured, List, Options, Target};
 use karat_retrieval::snapshot::lock::Lock;
@@ -54,7 +54,7 @@ pub(crate) fn take(
     let progress = |name: &str, outcome: Result<usize, &str>| {
         let name = printable(name);
         terminal.say(&match outcome {
-            Ok(tools) => format!("{name}: {tools} tools"),
+            Ok(tools) => format!("{name}: {}", count(tools, "tool")),
             Err(reason) => format!("{name}: failed: {reason}"),
         });
     };
@@ -88,10 +88,10 @@ fn show(arguments: &CaptureArgs, captured: &Captured, terminal: &Terminal) -> Re
         }));
     }
     let mut text = format!(
-        "{}: {} servers, {} tools\n",
+        "{}: {}, {}\n",
         printable(&arguments.out.to_string_lossy()),
-        snapshot.servers.len(),
-        snapshot.len()
+        count(snapshot.servers.len(), "server"),
+        count(snapshot.len(), "tool")
     );
     for (name, reason) in &captured.failed {
         text.push_str(&format!("not captured: {}: {reason}\n", printable(name)));
@@ -103,7 +103,7 @@ fn show(arguments: &CaptureArgs, captured: &Captured, terminal: &Terminal) -> Re
 pub(crate) fn not_captured(captured: &Captured) -> Option<String> {
     let failed = &captured.failed;
     let asked = failed.len() + captured.snapshot.servers.len();
-    let mut message = format!("{} of {asked} servers were not captured:", failed.len());
+    let mut message = format!("servers not captured: {} of {asked}", failed.len());
     for (name, reason) in failed {
         message.push_str(&format!("\n  {}: {reason}", printable(name)));
     }

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use karat_core::dataset::{IfFrozen, Manifest, Meta, Version};
-use karat_io::text::printable;
+use karat_io::text::{count, printable};
 use karat_retrieval::dataset::Dataset;
 use karat_retrieval::snapshot::store::{self, Golden, Outcome, Source};
 use serde_json::json;
@@ -125,6 +125,6 @@ fn show(terminal: &Terminal, folder: &Path, manifest: &Manifest, more: &str) -> 
         }));
     }
     let (name, version) = (&manifest.name, manifest.version);
-    let (files, digest) = (manifest.files.len(), manifest.digest());
-    terminal.print(&format!("{name} {version}: {files} files, {digest}\n{more}"))
+    let (files, digest) = (count(manifest.files.len(), "file"), manifest.digest());
+    terminal.print(&format!("{name} {version}: {files}, {digest}\n{more}"))
 }

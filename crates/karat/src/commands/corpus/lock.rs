@@ -1,6 +1,7 @@
 //! `karat corpus lock`: the digests of every definition in a corpus.
 
 use karat_io::input::write_atomic;
+use karat_io::text::count;
 use karat_retrieval::snapshot::lock::Lock;
 
 use super::snapshot;
@@ -24,10 +25,10 @@ pub(super) fn run(arguments: &LockArgs, terminal: &Terminal) -> Result<Exit, Sto
     };
     write_atomic(out, text.as_bytes())?;
     terminal.say(&format!(
-        "{}: {} servers, {} tools",
+        "{}: {}, {}",
         out.display(),
-        lock.servers.len(),
-        lock.tools()
+        count(lock.servers.len(), "server"),
+        count(lock.tools(), "tool")
     ));
     Ok(Exit::Pass)
 }

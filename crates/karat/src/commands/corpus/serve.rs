@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use karat_detection::dataset::{Dataset as Threats, Sample, Tool};
 use karat_io::input::write_atomic;
-use karat_io::text::printable;
+use karat_io::text::{count, printable};
 use karat_mcp::serve::{HttpServer, Offer, ProtocolError, Respond, over_stdio};
 use karat_retrieval::snapshot::Snapshot;
 use serde_json::{Map, Value, json};
@@ -104,7 +104,8 @@ pub(super) fn announce(
         let line = json!({"url": root, "servers": servers, "tools": tools});
         terminal.print_json_text(&format!("{line}\n"))?;
     } else {
-        terminal.print(&format!("{servers} servers, {tools} tools at {root}/NAME/mcp\n"))?;
+        let (servers, tools) = (count(servers, "server"), count(tools, "tool"));
+        terminal.print(&format!("{servers}, {tools} at {root}/NAME/mcp\n"))?;
     }
     let _ = std::io::stdout().flush();
     Ok(())
@@ -125,7 +126,8 @@ fn configure(
     };
     let text = karat_report::json::text(&proxy::document(kind, &proxy, servers));
     write_atomic(out, text.as_bytes())?;
-    terminal.say(&format!("{}: {} servers", printable(&out.to_string_lossy()), servers.len()));
+    let servers = count(servers.len(), "server");
+    terminal.say(&format!("{}: {servers}", printable(&out.to_string_lossy())));
     Ok(())
 }
 

@@ -113,6 +113,7 @@ pub(super) fn run(arguments: &VerifyArgs, terminal: &Terminal) -> Result<Exit, S
     let broken = findings.iter().filter(|finding| !finding.lint || arguments.strict).count();
     match broken {
         0 => Ok(Exit::Pass),
+        1 => Err(Stop::bad_input("1 rule is broken")),
         n => Err(Stop::bad_input(format!("{n} rules are broken"))),
     }
 }
@@ -244,8 +245,8 @@ pub(crate) fn not_as_locked(mismatch: &Mismatch, corpus: &Path, lock: &Path) -> 
 /// The differences, a line each.
 pub(crate) fn lines(lock: &Lock, mismatch: &Mismatch) -> String {
     if mismatch.is_none() {
-        let (servers, tools) = (lock.servers.len(), lock.tools());
-        return format!("{servers} servers, {tools} tools: all as locked\n");
+        let (servers, tools) = (count(lock.servers.len(), "server"), count(lock.tools(), "tool"));
+        return format!("{servers}, {tools}: all as locked\n");
     }
     let mut text = String::new();
     for (what, ids) in [

@@ -106,8 +106,8 @@ fn suggested(
         }
         Err(stop) if matches!(stop.exit, Exit::Stopped(_)) => Err(stop),
         Err(stop) => Ok(format!(
-            "the suite calls none of the server's tools yet ({}); `karat server suggest` writes a case for \
-             each that only reads",
+            "the suite calls none of the server's tools yet: {}; once tools answer, `karat server suggest` \
+             writes a case for each that only reads",
             stop.message
         )),
     }
@@ -126,7 +126,8 @@ fn recorded(folder: &Path, terminal: &Terminal) -> String {
     match baseline::record(&arguments, terminal) {
         Ok(()) => "the first scores of your system are recorded as the baseline".to_owned(),
         Err(stop) => format!(
-            "your system was not measured yet ({}); `karat baseline update` records its scores",
+            "your system was not measured yet: {}; once it answers, `karat baseline update` records its \
+             scores",
             stop.message
         ),
     }
