@@ -228,7 +228,7 @@ fn an_adapter_of_another_shape_is_stopped_after_five_answers() {
     scratch.project(&(0..40).map(query).collect::<String>(), "", &always("3"));
     scratch.karat(&["check"]).not_measured(&["first 5 answers are all invalid", "expected a list"]);
     assert_eq!(scratch.read("asked").lines().count(), 5);
-    // A bare list, and an id that nobody asked about: neither is waited for until the time is over.
+    // A bare list, and an id that was not asked: neither is waited for until the time is over.
     for (line, reason) in [
         (r#"["s:create_issue"]"#, "a JSON object with the id of the question is expected"),
         (r#"{"id": "other", "ranked": []}"#, "it answers other, which was not asked"),
