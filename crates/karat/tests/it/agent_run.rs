@@ -311,7 +311,7 @@ fn a_tool_that_does_not_exist_and_a_call_without_end_are_part_of_the_trace() {
     let unreadable = run(&call("add", "{\"a\": 2,"));
     assert_eq!(value(&unreadable, "mcpbench.tool_name_validity"), Some(1.0));
     assert_eq!(value(&unreadable, "mcpbench.schema_compliance"), Some(0.0));
-    assert!(unreadable["warnings"].to_string().contains("4 calls have arguments that are not"));
+    assert!(unreadable["warnings"].to_string().contains("4 calls with arguments that are not"));
 }
 
 /// A chat completion with this message, and its usage.
