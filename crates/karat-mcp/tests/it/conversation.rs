@@ -150,7 +150,7 @@ async fn a_cancelled_call_is_dropped_by_the_server_and_never_answered() {
 
 async fn chats(session: &Session, revision: Revision) {
     let wanted = CallOptions { progress: true, ..CallOptions::default() };
-    let said = session.call_with("say", &Map::new(), wanted).await.unwrap();
+    let said = session.call_with("say", &Map::new(), wanted.clone()).await.unwrap();
     assert_eq!(said.progress.len(), 2);
     let reply = session.call_with("refuse", &Map::new(), wanted).await.unwrap();
     assert_eq!(reply.progress.len(), 2);
