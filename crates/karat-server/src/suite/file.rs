@@ -712,7 +712,7 @@ mod tests {
         }
         assert!(message("cases:\n  - {tool: a, expect: 3}\n").contains("a matcher or a list"));
         let text = message("cases:\n  - {tool: a, expect: hello}\n");
-        assert!(text.contains("2:22: ") && text.contains("a matcher such as {contains"), "{text}");
+        assert!(text.contains("2:15: ") && text.contains("a matcher such as {contains"), "{text}");
         let text = message("cases:\n  - {tool: a, headers: {age: old}}\n");
         assert!(text.contains("a matcher such as {contains"), "{text}");
     }

@@ -425,7 +425,8 @@ fn two_sets_are_compared_over_the_runs_that_both_have() {
     let deltas = found["comparisons"][0]["deltas"].as_array().unwrap();
     let delta = deltas.iter().find(|delta| delta["metric"] == "attack.success").unwrap();
     assert_eq!((&delta["pairs"], &delta["interval"]["low"]), (&json!(5), &json!(-1.0)));
-    // −0.4 and 12.7 (Student's t of one degree of freedom) times 0.08.
+    // −0.4 and 12.7 (Student's t of one degree of freedom) times √(0.4² + 0.6²) / √2 of the sixth by which the
+    // two tasks differ.
     let high = delta["interval"]["high"].as_f64().unwrap();
-    assert!((high - 0.616_496).abs() < 1e-5, "{delta}");
+    assert!((high - 0.679_820).abs() < 1e-5, "{delta}");
 }
