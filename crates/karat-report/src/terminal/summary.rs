@@ -550,10 +550,10 @@ pub(super) fn plus(value: f64, decimals: usize) -> String {
 
 /// A change with its sign. One that three decimals would show as none keeps its first digit.
 fn signed(amount: f64) -> String {
-    let decimals = match amount.abs() {
-        size if size == 0.0 || size >= 0.000_5 => 3,
-        size => (-size.log10()).ceil().clamp(3.0, 9.0) as usize,
-    };
+    let (mut decimals, mut least) = (3, 0.000_5);
+    while amount != 0.0 && amount.abs() < least && decimals < 9 {
+        (decimals, least) = (decimals + 1, least / 10.0);
+    }
     plus(amount, decimals)
 }
 
