@@ -289,6 +289,32 @@ mod tests {
     }
 
     #[test]
+    fn a_p_value_that_rounds_to_nothing_is_not_nothing() {
+        let shown: Vec<String> = [0.570, 0.001, 0.000_9, 0.0].map(p_value).to_vec();
+        assert_eq!(shown, ["0.570", "0.001", "< 0.001", "< 0.001"]);
+        assert_eq!((optional_p(Some(0.0)), optional_p(None)), ("< 0.001".into(), NONE.into()));
+    }
+
+    #[test]
+    fn a_change_is_significant_only_where_its_interval_leaves_zero_out() {
+        let with = |interval: serde_json::Value| -> Delta {
+            serde_json::from_value(serde_json::json!({
+                "metric": "recall@5", "before": 0.5, "after": 0.53, "delta": 0.03, "better": "higher",
+                "interval": interval, "pairs": 9, "improved": [], "worsened": [],
+            }))
+            .unwrap()
+        };
+        let between = |low: f64, high: f64| {
+            with(
+                serde_json::json!({"low": low, "high": high, "level": 0.95, "method": "bootstrap"}),
+            )
+        };
+        assert!(is_significant(&between(0.01, 0.05)) && is_significant(&between(-0.05, -0.01)));
+        assert!(!is_significant(&between(-0.049, 0.107)) && !is_significant(&between(0.0, 0.1)));
+        assert!(!is_significant(&with(serde_json::Value::Null)));
+    }
+
+    #[test]
     fn a_change_has_a_sign_unless_it_rounds_to_zero() {
         let shown: Vec<String> = [0.02, -0.02, 0.0, -0.000_01].map(signed).to_vec();
         assert_eq!(shown, ["+0.0200", "\u{2212}0.0200", "0.0000", "0.0000"]);
