@@ -242,6 +242,23 @@ fn an_adapter_of_another_shape_is_stopped_after_five_answers() {
 }
 
 #[test]
+fn a_variable_in_the_environment_of_a_command_is_put_in() {
+    let scratch = Scratch::new();
+    let with = |value: &str| {
+        let system = always("[__import__(\"os\").environ[\"ANSWER\"]]");
+        system.replacen("'''] }", &format!("'''], env = {{ ANSWER = \"{value}\" }} }}"), 1)
+    };
+    let gate = "[retrieval.gate.metrics]\n\"mrr\" = { min = 0.4 }\n";
+    scratch.project(GOLDEN, gate, &with("s:${KARAT_TEST_TOOL:-create_issue}"));
+    scratch.karat(&["check"]).expect(0);
+    scratch.project(GOLDEN, gate, &with("s:${KARAT_TEST_TOOL:-none}"));
+    scratch.karat(&["check"]).expect(1);
+    scratch.project(GOLDEN, gate, &with("${KARAT_TEST_TOOL}"));
+    let ran = scratch.karat(&["check"]).expect(2);
+    assert!(ran.stderr.contains("KARAT_TEST_TOOL"), "{}", ran.stderr);
+}
+
+#[test]
 fn a_value_over_a_slice_is_shown_with_the_slice() {
     let scratch = Scratch::new();
     let gate = "[retrieval.gate]\nslice = \"kind=direct\"\n[retrieval.gate.metrics]\n\"mrr\" = { min = 0.1 }\n";
