@@ -272,7 +272,7 @@ def markdown(report):
     machine = report["machine"]
     versions = ", ".join(f"{name} {version}" for name, version in sorted(report["peers"].items()))
     lines = [
-        f"{report['karat']}, {versions}; Python {report['python']}; {machine['processor']}, "
+        f"{report['karat']}, {versions}; Python {report['python']}; "
         f"{machine['cores']} cores; best of {report['rounds']} runs each."
     ]
     for one in report["comparisons"]:
