@@ -175,7 +175,7 @@ fn a_server_is_found_by_its_name_where_files_of_servers_usually_lie() {
 
     scratch.write("home/.cursor/mcp.json", file("mine"));
     call(&[]).expect(2).says(&["several", "home/.cursor/mcp.json"]);
-    // Entries that are no servers do not are in the way, until they are asked for.
+    // Entries that are not servers are ignored until they are asked for.
     call(&["--config", ".cursor/mcp.json"]).expect(0);
     let odd = ["server", "lint", "--config", ".mcp.json", "--server", "with-file"];
     scratch.karat(&odd).expect(2).says(&["with-file", "envFile"]);
