@@ -2,10 +2,9 @@
 //! Replays a finding.
 
 use std::path::Path;
-use std::time::Duration;
 
 use karat_io::input::{self, Limits};
-use karat_mcp::{CallError, Options, Session};
+use karat_mcp::{CallError, Session};
 use serde_json::{Map, Value};
 
 use super::recording::Recording;
@@ -19,16 +18,9 @@ use crate::work::until_stopped;
 /// exit code 3 means that there was none.
 pub(crate) fn call(arguments: &CallArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let input = read(&arguments.input)?;
-    let spec = target::spec(&arguments.target, terminal)?.ok_or_else(|| {
-        Stop::bad_input("name a server: a command after `--`, --url, or --server NAME")
-    })?;
+    let spec = target::needed(&arguments.target, terminal)?;
     let recording = Recording::begin(&arguments.record)?;
-    let options = Options {
-        recorder: recording.recorder(),
-        call_timeout: Duration::from_millis(arguments.times.timeout_ms),
-        start_timeout: Duration::from_millis(arguments.times.start_timeout_ms),
-        ..Options::default()
-    };
+    let options = recording.options(arguments.times.timeout_ms, arguments.times.start_timeout_ms);
     let called = async {
         let session = Session::start(&spec, &options).await.map_err(target::not_started)?;
         let mut called = session.call(&arguments.tool, &input).await;

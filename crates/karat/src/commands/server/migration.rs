@@ -1,12 +1,10 @@
 //! `karat server migration`: a server and revision 2026-07-28.
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use karat_core::finding::{Finding, Severity};
 use karat_io::input::write_atomic;
 use karat_io::text::printable;
-use karat_mcp::Options;
 use karat_report::sarif;
 use karat_server::migration::{self, Migration, Settings};
 use karat_server::probe;
@@ -34,12 +32,7 @@ pub(crate) fn migration(arguments: &MigrationArgs, terminal: &Terminal) -> Resul
     let spec = target::needed(&arguments.target, terminal)?;
     let settings = Settings { known: probing::known(&arguments.set)? };
     let recording = Recording::begin(&arguments.record)?;
-    let options = Options {
-        recorder: recording.recorder(),
-        call_timeout: Duration::from_millis(arguments.times.timeout_ms),
-        start_timeout: Duration::from_millis(arguments.times.start_timeout_ms),
-        ..Options::default()
-    };
+    let options = recording.options(arguments.times.timeout_ms, arguments.times.start_timeout_ms);
     let work = async { Ok(migration::check(&spec, &options, &settings).await?) };
     let mut found = recording.finish(until_stopped(work, "interrupted"))?;
     target::say_remarks(terminal, &options);

@@ -35,9 +35,7 @@ const WIDTH: usize = 100;
 
 /// The server that is meant; one must be.
 pub(super) fn spec(arguments: &ProbeArgs, terminal: &Terminal) -> Result<ServerSpec, Stop> {
-    target::spec(&arguments.target, terminal)?.ok_or_else(|| {
-        Stop::bad_input("name a server: a command after `--`, --url, or --server NAME")
-    })
+    target::needed(&arguments.target, terminal)
 }
 
 /// Checks the arguments before anything is started.

@@ -3,8 +3,9 @@
 //! whole.
 
 use std::path::Path;
+use std::time::Duration;
 
-use karat_mcp::Recorder;
+use karat_mcp::{Options, Recorder};
 
 use crate::cli::RecordArgs;
 use crate::exit::Stop;
@@ -25,6 +26,16 @@ impl<'a> Recording<'a> {
     /// The recorder of a session.
     pub(super) fn recorder(&self) -> Option<Recorder> {
         self.asked.as_ref().map(|(_, recorder)| recorder.clone())
+    }
+
+    /// The options of a session that is recorded, with its time limits in milliseconds.
+    pub(super) fn options(&self, call: u64, start: u64) -> Options {
+        Options {
+            recorder: self.recorder(),
+            call_timeout: Duration::from_millis(call),
+            start_timeout: Duration::from_millis(start),
+            ..Options::default()
+        }
     }
 
     /// Writes out the rest, whatever came of the sessions; their failure is reported first.

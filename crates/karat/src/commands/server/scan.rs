@@ -38,9 +38,7 @@ pub(crate) fn scan(arguments: &ScanArgs, terminal: &Terminal) -> Result<Exit, St
     if let (Some(file), None, None, []) = (config, server, url, command.as_slice()) {
         return config_scan::of_file(file, arguments, terminal);
     }
-    let spec = target::spec(&arguments.target, terminal)?.ok_or_else(|| {
-        Stop::bad_input("name a server: a command after `--`, --url, or --server NAME")
-    })?;
+    let spec = target::needed(&arguments.target, terminal)?;
     let started = Instant::now();
     let recording = Recording::begin(&arguments.record)?;
     let options = Options {

@@ -35,12 +35,7 @@ pub(crate) fn suggest(arguments: &SuggestArgs, terminal: &Terminal) -> Result<Ex
         written_server: written_server.clone(),
     };
     let recording = Recording::begin(&arguments.record)?;
-    let options = Options {
-        recorder: recording.recorder(),
-        call_timeout: Duration::from_millis(arguments.times.timeout_ms),
-        start_timeout: Duration::from_millis(arguments.times.start_timeout_ms),
-        ..Options::default()
-    };
+    let options = recording.options(arguments.times.timeout_ms, arguments.times.start_timeout_ms);
     say_isolation(&spec, terminal);
     let work = async { Ok(suggest::suggest(&spec, &options, &settings).await?) };
     let found = recording.finish(until_stopped(work, "interrupted; no suite is written"))?;
