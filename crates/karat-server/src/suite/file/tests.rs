@@ -1,4 +1,3 @@
-
 use super::*;
 
 fn parse(name: &str, text: &str) -> Result<Suite, InputError> {
