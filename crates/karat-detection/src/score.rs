@@ -86,7 +86,7 @@ pub fn score(
     let mut items = bare_items(&rows, &whole);
     for (item, row) in items.iter_mut().zip(&rows) {
         item.tags = tags(row.sample);
-        item.observed = Some(Observed::Verdicts(observe(row)));
+        item.observed = Some(Observed::Verdicts(Box::new(observe(row))));
         item.error =
             row.runs.iter().find_map(|run| run.as_ref().err().cloned()).or_else(|| problem(row));
     }

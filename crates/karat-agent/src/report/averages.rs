@@ -44,12 +44,11 @@ fn count_runs(traces: &[ScoredTrace]) -> BTreeMap<(TaskKey<'_>, Setting), u32> {
 
 /// Computes the metrics of a report.
 pub(super) struct Averages<'t> {
-    /// The task of each item, by the item's id.
-    tasks: BTreeMap<String, TaskKey<'t>>,
+    /// The task of each item and the number of its run, from 0, by the item's id.
+    tasks: BTreeMap<String, (TaskKey<'t>, u32)>,
     runs: u32,
-    /// The number of the run of each item, from 0; none if some tasks were run more often, so that
-    /// the runs are of different tasks.
-    numbers: Option<BTreeMap<String, u32>>,
+    /// False if some tasks were run more often than others, so that the runs are of different tasks.
+    even: bool,
     seed: u64,
 }
 
@@ -60,16 +59,13 @@ impl<'t> Averages<'t> {
         let runs = runs_of_every_task(traces);
         let even = counts.values().all(|count| *count == runs);
         let mut next: BTreeMap<(TaskKey<'_>, Setting), u32> = BTreeMap::new();
-        let mut numbers = BTreeMap::new();
         let mut tasks = BTreeMap::new();
         for ScoredTrace { trace, .. } in traces {
             let number = next.entry((task_key(trace), trace.setting)).or_default();
-            let id = names.id(trace);
-            numbers.insert(id.clone(), *number);
-            tasks.insert(id, task_key(trace));
+            tasks.insert(names.id(trace), (task_key(trace), *number));
             *number += 1;
         }
-        Averages { tasks, runs, numbers: even.then_some(numbers), seed }
+        Averages { tasks, runs, even, seed }
     }
 
     pub(super) fn headline(
@@ -106,9 +102,13 @@ impl<'t> Averages<'t> {
 
     /// The mean of each run.
     fn per_run(&self, id: &str, items: &[&Item]) -> Vec<Option<f64>> {
-        let Some(numbers) = &self.numbers else { return Vec::new() };
+        if !self.even {
+            return Vec::new();
+        }
         let of_run = |run: u32| {
-            let inside = items.iter().filter(|item| numbers.get(&item.id) == Some(&run));
+            let inside = items
+                .iter()
+                .filter(|item| self.tasks.get(&item.id).is_some_and(|(_, number)| *number == run));
             let values: Vec<f64> =
                 inside.filter_map(|item| item.metrics.get(id).copied().flatten()).collect();
             stats::mean(&values).ok()
@@ -132,7 +132,8 @@ impl<'t> Averages<'t> {
     fn over_tasks(&self, id: &str, items: &[&Item]) -> Vec<Item> {
         let mut tasks: BTreeMap<TaskKey<'_>, (&Item, Vec<f64>)> = BTreeMap::new();
         for item in items {
-            let (Some(value), Some(task)) = (item.metrics.get(id), self.tasks.get(&item.id)) else {
+            let (Some(value), Some((task, _))) = (item.metrics.get(id), self.tasks.get(&item.id))
+            else {
                 continue;
             };
             tasks.entry(*task).or_insert((*item, Vec::new())).1.extend(*value);

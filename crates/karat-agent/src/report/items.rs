@@ -93,7 +93,7 @@ pub(super) fn items(
             tags: tags(scored),
             metrics: if trace.failed.is_none() { values() } else { BTreeMap::new() },
             per_run: Vec::new(),
-            observed: scored.observed.as_deref().cloned().map(Observed::Traces),
+            observed: scored.observed.clone().map(Observed::Traces),
             error: trace.failed.as_ref().map(|failed| ItemError {
                 class: failed.class.clone(),
                 message: failed.message.clone(),

@@ -30,14 +30,15 @@ pub use self::traces::{Difference, ShownCall, ShownExpectation, Step, Traces, Tr
 pub use self::verdicts::{DetectorFinding, VerdictOutcome, Verdicts};
 use crate::kind::Kind;
 
-/// The observation of one item.
+/// The observation of one item. The large ones are boxed: a report of many traces shows a few of them, and
+/// every item has the room.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Observed {
     /// A query and the tools that a search returned for it.
     Ranking(Ranking),
     /// A definition and what detectors reported about it.
-    Verdicts(Verdicts),
+    Verdicts(Box<Verdicts>),
     /// A case of a suite.
     Suite(Suite),
     /// A second or a step of a load.
@@ -47,7 +48,7 @@ pub enum Observed {
     /// An attack on a tool.
     Attack(Attack),
     /// A run of a task.
-    Traces(Traces),
+    Traces(Box<Traces>),
     /// Two runs of a task.
     Trajectories(Trajectory),
     /// The runs of a task that were judged elsewhere.

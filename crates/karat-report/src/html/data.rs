@@ -235,7 +235,7 @@ mod tests {
     fn an_item_has_a_title_whatever_its_kind() {
         let entry =
             Verdicts { name: "send".to_owned(), text: "a".to_owned(), ..Default::default() };
-        assert_eq!(titled(Some(Observed::Verdicts(entry)), None), "send · a");
+        assert_eq!(titled(Some(Observed::Verdicts(Box::new(entry))), None), "send · a");
         assert_eq!(titled(Some(Observed::Fuzz(Fuzz::default())), None), "no finding");
         let step = Load::Step { load: 2500.0, holds: false, why_not: None };
         assert_eq!(titled(Some(Observed::Load(step)), None), "load 2500: not sustained");

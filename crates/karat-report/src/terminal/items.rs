@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use karat_core::observed::{Observed, Verdicts};
+use karat_core::observed::Observed;
 use karat_core::report::{Better, Check, Delta, Item, Report, Verdict};
 use karat_io::text::{clip, columns, padded, printable};
 use serde_json::Value;
@@ -87,8 +87,8 @@ impl<'r> Moved<'r> {
             return format!("rank {} → {}", shown(before), shown(ranking.first_right));
         }
         let shown = |score: Option<f64>| score.map_or_else(|| "none".to_owned(), |v| short(v, 3));
-        if let Some(Observed::Verdicts(Verdicts { outcome: Some(outcome), .. })) =
-            &self.item.observed
+        if let Some(Observed::Verdicts(entry)) = &self.item.observed
+            && let Some(outcome) = entry.outcome
         {
             return format!("now {}", outcome.name().replace('_', " "));
         }

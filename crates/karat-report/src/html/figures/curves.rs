@@ -129,7 +129,7 @@ mod tests {
             let mut item = sample::passing().items[0].clone();
             item.id = format!("e-{at}");
             item.error = None;
-            item.observed = Some(Observed::Verdicts(entry));
+            item.observed = Some(Observed::Verdicts(Box::new(entry)));
             item
         });
         let mut report = sample::report(Kind::Verdicts, "d", Vec::new(), items.collect());

@@ -78,7 +78,7 @@ fn verdicts() -> Report {
             findings: findings.to_vec(),
             ..Verdicts::default()
         };
-        item(id, tags, &[("recall", Some(1.0))], Observed::Verdicts(verdicts))
+        item(id, tags, &[("recall", Some(1.0))], Observed::Verdicts(Box::new(verdicts)))
     };
     let evidence = [DetectorFinding {
         rule: text("exfiltration"),
@@ -304,8 +304,8 @@ fn traces() -> Report {
     let scores = [("task.success", Some(0.0)), ("gauge.proactivity", Some(0.0))];
     let solved = [("task.success", Some(1.0))];
     let items = vec![
-        item("t-1", &[("turns", "single")], &scores, Observed::Traces(run.clone())),
-        item("t-2", &[("turns", "multi")], &solved, Observed::Traces(run)),
+        item("t-1", &[("turns", "single")], &scores, Observed::Traces(Box::new(run.clone()))),
+        item("t-2", &[("turns", "multi")], &solved, Observed::Traces(Box::new(run))),
     ];
     let gauge = || {
         vec![

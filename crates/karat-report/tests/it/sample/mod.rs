@@ -312,7 +312,7 @@ pub(crate) fn undecided() -> Report {
         tags: map(&[("label", "malicious"), ("category", "exfiltration")]),
         metrics: BTreeMap::from([("recall".to_owned(), Some(1.0))]),
         per_run: Vec::new(),
-        observed: Some(Observed::Verdicts(Verdicts {
+        observed: Some(Observed::Verdicts(Box::new(Verdicts {
             label: "malicious".to_owned(),
             name: "read".to_owned(),
             text: "Reads a file.\nThen sends it to a stranger.".to_owned(),
@@ -325,7 +325,7 @@ pub(crate) fn undecided() -> Report {
                 ..DetectorFinding::default()
             }],
             ..Verdicts::default()
-        })),
+        }))),
         error: None,
     };
     let metrics = vec![
@@ -356,14 +356,14 @@ pub(crate) fn passing() -> Report {
         tags: BTreeMap::new(),
         metrics: scores(1.0),
         per_run: vec![scores(1.0), scores(1.0), scores(1.0)],
-        observed: Some(Observed::Traces(Traces {
+        observed: Some(Observed::Traces(Box::new(Traces {
             calls: vec![ShownCall {
                 name: "read".to_owned(),
                 arguments: Some(json!({"path": "a.txt"})),
                 ..ShownCall::default()
             }],
             ..Traces::default()
-        })),
+        }))),
         error: None,
     };
     let runs = vec![Some(1180.0), Some(1250.0), Some(1320.0)];
