@@ -30,8 +30,8 @@ pub use self::traces::{Difference, ShownCall, ShownExpectation, Step, Traces, Tr
 pub use self::verdicts::{DetectorFinding, VerdictOutcome, Verdicts};
 use crate::kind::Kind;
 
-/// The observation of one item. The large ones are boxed: a report of many traces shows a few of them, and
-/// every item has the room.
+/// The observation of one item.
+// The large ones are boxed: a report of many traces shows a few of them, and every item has the room.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Observed {

@@ -263,8 +263,6 @@ pub(super) struct MetricPage {
     chart: Option<Chart>,
     dots: Vec<Dot>,
     series: Vec<Legend>,
-    first: String,
-    last: String,
     failed: bool,
     branches: Vec<String>,
     rows: Vec<MetricRow>,
@@ -356,8 +354,6 @@ pub(super) fn metric(store: &Store, subject: i64, metric: i64) -> Result<MetricP
                 digest: short_digest(&one.dataset.digest),
             })
             .collect(),
-        first: moment(&first.started),
-        last: if entries.len() > 1 { moment(&last.started) } else { String::new() },
         failed: entries.iter().any(|entry| entry.state == State::Fail),
         branches: marks::branches(entries.iter().map(|entry| entry.branch.as_deref())),
         chart: drawn,

@@ -25,6 +25,8 @@ pub(crate) struct Moved<'r> {
     now: Option<f64>,
     /// The rank of the first right result before, of a ranking.
     rank_before: Option<Option<usize>>,
+    /// False if there is nothing to compare with.
+    compared: bool,
 }
 
 /// The items among `ids` with their scores by a metric, the worst first.
@@ -64,7 +66,13 @@ impl<'r> Moved<'r> {
         let now = item.metrics.get(metric).copied().flatten();
         let rank_before = ranks(report, item).map(|[before, _]| before);
         let unchanged = if earlier.is_some() { now } else { None };
-        Moved { item, before: before(metric).unwrap_or(unchanged), now, rank_before }
+        Moved {
+            item,
+            before: before(metric).unwrap_or(unchanged),
+            now,
+            rank_before,
+            compared: report.comparison.is_some(),
+        }
     }
 
     /// Of items that lost the same, the one that fell deeper comes first.
@@ -84,7 +92,11 @@ impl<'r> Moved<'r> {
         {
             let shown =
                 |rank: Option<usize>| rank.map_or_else(|| "none".to_owned(), |n| n.to_string());
-            return format!("rank {} → {}", shown(before), shown(ranking.first_right));
+            let now = shown(ranking.first_right);
+            return match self.compared {
+                true => format!("rank {} → {now}", shown(before)),
+                false => format!("rank {now}"),
+            };
         }
         let shown = |score: Option<f64>| score.map_or_else(|| "none".to_owned(), |v| short(v, 3));
         if let Some(Observed::Verdicts(entry)) = &self.item.observed
@@ -92,7 +104,11 @@ impl<'r> Moved<'r> {
         {
             return format!("now {}", outcome.name().replace('_', " "));
         }
-        format!("{} → {}", shown(self.before), shown(self.now))
+        match (self.compared, self.now) {
+            (true, now) => format!("{} → {}", shown(self.before), shown(now)),
+            (false, Some(now)) => short(now, 3),
+            (false, None) => String::new(),
+        }
     }
 }
 
