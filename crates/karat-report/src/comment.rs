@@ -13,10 +13,8 @@ use karat_core::observed::{AttackStatus, Observed, VerdictOutcome};
 use karat_core::report::{Better, Check, CheckReport, Comparison, Delta, Item, Report, Verdict};
 use karat_io::text::{clip, printable};
 
-use crate::format::{
-    Direction, check_name, count, number, optional, signed, summary, verdict_name,
-};
-use crate::markdown::{cell, evaluation, prose, sign};
+use crate::format::{Direction, check_name, count, number, optional, signed, summary};
+use crate::markdown::{cell, evaluation, heading, prose};
 use crate::select;
 
 /// The most failed rules that are listed.
@@ -40,11 +38,7 @@ pub fn text(
     link: Option<&str>,
 ) -> Result<String, String> {
     let link = link.map(address).transpose()?;
-    let sign = match check.verdict {
-        None if check.not_measured.is_empty() => "–",
-        verdict => verdict.map_or("!", sign),
-    };
-    let mut text = format!("## {sign} Karat: {}\n\n{}.", verdict_name(check), summary(check));
+    let mut text = format!("{}\n\n{}.", heading(check), summary(check));
     if let Some(link) = link {
         let _ = write!(text, " [Report]({link})");
     }

@@ -34,11 +34,7 @@ const CLOSING: [char; 8] = [')', '"', '\'', '.', ',', ';', ':', '%'];
 
 /// The summary of a check.
 pub(crate) fn document(check: &CheckReport) -> String {
-    let sign = match check.verdict {
-        None if check.not_measured.is_empty() => "–",
-        verdict => verdict.map_or("!", sign),
-    };
-    let mut text = format!("## {sign} Karat: {}\n\n{}.\n", verdict_name(check), summary(check));
+    let mut text = format!("{}\n\n{}.{}\n", heading(check), summary(check), source(check));
     for report in &check.reports {
         one(&mut text, report);
     }
@@ -56,6 +52,26 @@ pub(crate) fn document(check: &CheckReport) -> String {
         );
     }
     text
+}
+
+/// The verdict, with the name of the project where it has one.
+pub(crate) fn heading(check: &CheckReport) -> String {
+    let sign = match check.verdict {
+        None if check.not_measured.is_empty() => "–",
+        verdict => verdict.map_or("!", sign),
+    };
+    let project = check.source.as_ref().and_then(|source| source.project.as_deref());
+    let project = project.map_or_else(String::new, |name| format!(" · {}", code(name)));
+    format!("## {sign} Karat: {}{project}", verdict_name(check))
+}
+
+/// The branch and the commit that were measured.
+fn source(check: &CheckReport) -> String {
+    let Some(source) = &check.source else { return String::new() };
+    let named = |name: &str, value: &Option<String>| {
+        value.as_deref().map(|value| format!(" {name} {}.", code(value))).unwrap_or_default()
+    };
+    named("Branch", &source.branch) + &named("Commit", &source.commit)
 }
 
 /// Several systems on the same data.

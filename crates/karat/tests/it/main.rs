@@ -48,6 +48,7 @@ mod live_real_servers;
 mod live_scanners;
 mod live_servers;
 mod load;
+mod manners;
 mod mcp;
 mod outputs;
 mod parquet;
