@@ -91,10 +91,70 @@ impl<'b> Relevant<'b> {
 /// The results of a row joined with its judgements; the memory is used again for the next row.
 #[derive(Default)]
 struct Join<'b> {
-    by_id: HashMap<&'b str, i64>,
+    judged: Judged<'b>,
     grades: Vec<i64>,
-    seen: HashSet<&'b str>,
+    seen: Seen<'b>,
     ranked: Vec<Option<i64>>,
+}
+
+/// Among so many ids, looking at each takes less time than a hash.
+const FEW: usize = 16;
+
+/// The grades of a row by their ids.
+#[derive(Default)]
+struct Judged<'b> {
+    few: Vec<(&'b str, i64)>,
+    many: HashMap<&'b str, i64>,
+}
+
+impl<'b> Judged<'b> {
+    fn clear(&mut self) {
+        self.few.clear();
+        self.many.clear();
+    }
+
+    fn get(&self, id: &str) -> Option<i64> {
+        match self.many.is_empty() {
+            true => self.few.iter().find(|(known, _)| *known == id).map(|(_, grade)| *grade),
+            false => self.many.get(id).copied(),
+        }
+    }
+
+    /// Adds a grade; false if the id has one.
+    fn insert(&mut self, id: &'b str, grade: i64) -> bool {
+        if self.many.is_empty() && self.few.len() < FEW {
+            let is_new = self.get(id).is_none();
+            self.few.push((id, grade));
+            return is_new;
+        }
+        self.many.extend(self.few.drain(..));
+        self.many.insert(id, grade).is_none()
+    }
+}
+
+/// The results of a row.
+#[derive(Default)]
+struct Seen<'b> {
+    few: Vec<&'b str>,
+    many: HashSet<&'b str>,
+}
+
+impl<'b> Seen<'b> {
+    fn clear(&mut self) {
+        self.few.clear();
+        self.many.clear();
+    }
+
+    /// Adds a result; false if it is there.
+    fn insert(&mut self, id: &'b str) -> bool {
+        if self.many.is_empty() && self.few.len() < FEW {
+            let is_new = !self.few.contains(&id);
+            self.few.push(id);
+            return is_new;
+        }
+        self.many.extend(self.few.drain(..));
+        self.many.insert(id)
+    }
 }
 
 impl<'b> Join<'b> {
@@ -106,7 +166,7 @@ impl<'b> Join<'b> {
         relevant: &'b Relevant<'_>,
     ) -> Result<Result<(), String>, Error> {
         let null = |column: &str| Error::Null { column: column.to_owned(), row };
-        self.by_id.clear();
+        self.judged.clear();
         self.grades.clear();
         self.seen.clear();
         self.ranked.clear();
@@ -124,7 +184,7 @@ impl<'b> Join<'b> {
                     grade
                 }
             };
-            if self.by_id.insert(id, grade).is_some() {
+            if !self.judged.insert(id, grade) {
                 let id = id.to_owned();
                 return Ok(Err(RankingError::DuplicateJudgement { id }.to_string()));
             }
@@ -135,8 +195,40 @@ impl<'b> Join<'b> {
             if !self.seen.insert(id) {
                 return Ok(Err(RankingError::DuplicateResult { id: id.to_owned() }.to_string()));
             }
-            self.ranked.push(self.by_id.get(id).copied());
+            self.ranked.push(self.judged.get(id));
         }
         Ok(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_found_once_among_few_and_among_many() {
+        let names: Vec<String> = (0..3 * FEW).map(|number| format!("tool-{number}")).collect();
+        let (mut judged, mut seen) = (Judged::default(), Seen::default());
+        for _ in 0..2 {
+            judged.clear();
+            seen.clear();
+            for (place, name) in names.iter().enumerate() {
+                let grade = i64::try_from(place).unwrap();
+                assert!(judged.get(name).is_none() && judged.insert(name, grade), "{name}");
+                assert!(seen.insert(name), "{name}");
+                let all_known = |known: &String| judged.get(known).is_some();
+                assert!(names[..=place].iter().all(all_known), "{name}");
+                assert_eq!(judged.get(name), Some(grade));
+            }
+        }
+        for length in [1, FEW - 1, FEW, FEW + 1, 3 * FEW] {
+            judged.clear();
+            seen.clear();
+            for name in &names[..length] {
+                judged.insert(name, 1);
+                seen.insert(name);
+            }
+            assert!(!judged.insert(&names[0], 2) && !seen.insert(&names[length - 1]), "{length}");
+        }
     }
 }

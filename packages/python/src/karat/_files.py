@@ -86,7 +86,8 @@ def pieces(paths: Paths) -> list[Piece]:
                 if rows >= PIECE_ROWS:
                     found.append((full, groups))
                     groups, rows = [], 0
-            if groups:
+            # An empty table is a file with a row group all the same.
+            if rows:
                 found.append((full, groups))
     if not found:
         raise KaratError("the files have no rows")
@@ -96,7 +97,7 @@ def pieces(paths: Paths) -> list[Piece]:
 def columns(names: Iterable[str], kind: str, group: str = "group") -> list[str]:
     """Those of the names that the kind is scored from, in their order."""
     names = list(names)
-    known = {*input_schema(kind).names, group}
+    known = {*input_schema(kind).names} - {"group"} | {group}
     # Next to a whole trace nothing else is read.
     if kind == "traces" and "trace" in names:
         known = {"id", "trace", group}
