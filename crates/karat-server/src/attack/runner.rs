@@ -22,12 +22,13 @@ use super::judgement::{
 use super::parameters::Parameter;
 use crate::fuzz::generate::plainest;
 use crate::observation::Outcome;
+use crate::probe::destructive_tools::may_change;
 use crate::probe::known_inputs::{Openings, Successes};
 use crate::probe::live::{CallResult, LiveServer, REBOUND_HOST, Rebound};
 use crate::probe::reaction::Reaction;
 use crate::probe::replay;
 use crate::probe::stop::Deadline;
-use crate::suggest::inputs::{Surroundings, may_change};
+use crate::suggest::inputs::Surroundings;
 
 /// The number of columns of arguments and answers in a report.
 const SHOWN: usize = 400;

@@ -12,19 +12,22 @@ use karat_core::evaluation::Common;
 use karat_core::report::SystemRef;
 use karat_io::text::printable;
 use karat_mcp::{
-    CallError, Definition, Options, Recorder, Revision, ServerInfo, ServerSpec, Session, StartError,
+    CallError, Definition, Isolation, Options, Recorder, Revision, ServerInfo, ServerSpec, Session,
+    StartError,
 };
 use serde_json::{Map, Value};
 
+use super::destructive_tools::may_change;
 use super::encodings::find_encoded;
-use super::{check_known, destructive_tools, first_few, reaction};
+use super::{check_known, first_few, reaction};
 use crate::observation::Outcome;
 use crate::suggest::inputs::{self, Surroundings};
 use crate::suite;
 use crate::system::{Server, Target};
 
-/// The number of skipped tools that are named with their reasons.
+/// The number of skipped tools that are named with their reasons, and the number that are named at all.
 const NAMED: usize = 8;
+const MAX_NAMED: usize = 60;
 
 /// The number of resources that are looked at.
 const MAX_RESOURCES: usize = 20;
@@ -158,6 +161,8 @@ pub struct Facts {
     pub(crate) is_late: bool,
     /// The day of the run.
     pub(crate) today: String,
+    /// The number of tools that were not called because they may change something.
+    pub(crate) skipped: usize,
 }
 
 impl LiveServer {
@@ -439,9 +444,15 @@ impl LiveServer {
         let came_back = self.is_restartable || lost.is_none();
         let mut warnings: Vec<String> = self.restarts().filter(|_| came_back).into_iter().collect();
         warnings.extend(self.server.protocol_log().warnings());
-        warnings.extend(describe_skipped(skipped));
+        warnings.extend(describe_skipped(skipped, self.is_throwaway()));
         let today = karat_core::provenance::today();
-        Facts { isolation: self.isolation.clone(), warnings, lost, is_late, today }
+        let (isolation, skipped) = (self.isolation.clone(), skipped.len());
+        Facts { isolation, warnings, lost, is_late, today, skipped }
+    }
+
+    /// Returns whether nothing that the server changes outlasts it.
+    fn is_throwaway(&self) -> bool {
+        self.shown_spec.isolate.as_ref().is_some_and(Isolation::is_throwaway)
     }
 
     fn restarts(&self) -> Option<String> {
@@ -500,7 +511,7 @@ pub(crate) fn choose(
         if !wanted.is_empty() && !wanted.contains(&name) {
             continue;
         }
-        match destructive_tools::destructive(tool.raw()) {
+        match may_change(tool.raw()) {
             Some(why) if !allow_destructive => skipped.push(Skipped { tool: name, why }),
             _ => chosen.push(Arc::new(tool.clone())),
         }
@@ -508,20 +519,48 @@ pub(crate) fn choose(
     if chosen.is_empty() {
         return Err(EvalError::NothingMeasured(format!(
             "no tool is left to call: {}; `allow_destructive` (--allow-destructive) calls them anyway",
-            describe_skipped(&skipped).unwrap_or_default()
+            describe_skipped(&skipped, false).unwrap_or_default()
         )));
     }
     Ok((chosen, skipped))
 }
 
-/// The skipped tools in one line.
-fn describe_skipped(skipped: &[Skipped]) -> Option<String> {
+/// The tools of a server that are not called without permission.
+#[must_use]
+pub fn uncalled<'a>(tools: impl IntoIterator<Item = &'a Value>) -> Vec<Skipped> {
+    let skipped = |tool: &Value| {
+        let name = tool.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        may_change(tool).map(|why| Skipped { tool: name, why })
+    };
+    tools.into_iter().filter_map(skipped).collect()
+}
+
+/// The skipped tools in one line: the first with the reasons, the others by name.
+#[must_use]
+pub fn describe_skipped(skipped: &[Skipped], is_throwaway: bool) -> Option<String> {
     let count = match skipped.len() {
         0 => return None,
-        1 => "1 tool was not called because it may be destructive".to_owned(),
-        n => format!("{n} tools were not called because they may be destructive"),
+        1 => "1 tool was not called because it may change something".to_owned(),
+        n => format!("{n} tools were not called because they may change something"),
     };
-    let named: Vec<String> =
-        skipped.iter().map(|skipped| format!("{} ({})", skipped.tool, skipped.why)).collect();
-    Some(format!("{count}: {}", first_few(&named, NAMED)))
+    let named = skipped.iter().enumerate().map(|(number, Skipped { tool, why })| {
+        if number < NAMED { format!("{tool} ({why})") } else { tool.clone() }
+    });
+    let named: Vec<String> = named.collect();
+    let harmless = match is_throwaway {
+        true => {
+            "; nothing that it changes outlasts this server, so --allow-destructive is safe here"
+        }
+        false => "",
+    };
+    Some(format!("{count}: {}{harmless}", first_few(&named, MAX_NAMED)))
+}
+
+/// The end of a verdict: the tools that it is not about.
+pub(crate) fn not_about(skipped: usize) -> String {
+    match skipped {
+        0 => String::new(),
+        1 => "; 1 tool that may change something was not called".to_owned(),
+        n => format!("; {n} tools that may change something were not called"),
+    }
 }

@@ -254,7 +254,8 @@ fn a_text_that_other_arguments_keep_from_being_used_holds_nothing() {
     do: [{when: {argument: body, then: [{fail: a GET request cannot have a body}], otherwise: [{text: sent}]}}]
 ",
     );
-    let case = ["server", "attack", "--json", "--case", "command-injection", "--"];
+    let case =
+        ["server", "attack", "--json", "--allow-destructive", "--case", "command-injection", "--"];
     let ran = scratch.karat(&[&case, &server[..]].concat());
     let report = report(&ran);
     let body = item(&report, "command-injection/request/body");
