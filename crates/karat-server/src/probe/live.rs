@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use karat_core::dataset::Digest;
 use karat_core::error::EvalError;
@@ -12,8 +12,8 @@ use karat_core::evaluation::Common;
 use karat_core::report::SystemRef;
 use karat_io::text::printable;
 use karat_mcp::{
-    CallError, Definition, Isolation, Options, Recorder, Revision, ServerInfo, ServerSpec, Session,
-    StartError,
+    CallError, CallOptions, Definition, Isolation, Options, Recorder, Revision, ServerInfo,
+    ServerSpec, Session, StartError,
 };
 use serde_json::{Map, Value};
 
@@ -111,6 +111,22 @@ pub struct Skipped {
     pub tool: String,
     /// The reason.
     pub why: String,
+}
+
+/// The state of a server after many calls at once.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Flooded {
+    /// It answered a ping.
+    Answered,
+    /// It is gone.
+    Ended {
+        /// A description.
+        how: String,
+        /// True if calls without an answer in time were cancelled before.
+        has_cancelled: bool,
+    },
+    /// It did not answer a ping in time.
+    Silent,
 }
 
 /// The result of a call.
@@ -315,22 +331,6 @@ impl LiveServer {
         Server::answers_ping(&session, self.server.call_timeout()).await
     }
 
-    /// Returns whether the server answers a ping in the time of a call, or later, as long as late answers show that
-    /// it is at work, and at most this long.
-    pub(crate) async fn recovers(&self, limit: Duration) -> bool {
-        let started = Instant::now();
-        loop {
-            let late = self.server.protocol_log().late_answers;
-            if self.is_alive().await {
-                return true;
-            }
-            let is_at_work = self.server.protocol_log().late_answers > late;
-            if !is_at_work || started.elapsed() > limit {
-                return false;
-            }
-        }
-    }
-
     /// The reason for which the server is lost, if a call broke it and it does not come back. A server
     /// at an address cannot be restarted: it is pinged, and then new sessions are tried a few times,
     /// because someone else may restart it.
@@ -365,7 +365,7 @@ impl LiveServer {
         last.map_or(Ok(()), Err)
     }
 
-    /// Makes many calls at once; returns whether the server survived.
+    /// Makes many calls at once, each with the time of a call, and then waits for the answer to a ping.
     ///
     /// # Errors
     /// If the server is gone and does not come back.
@@ -374,7 +374,8 @@ impl LiveServer {
         tool: &str,
         arguments: &Map<String, Value>,
         count: usize,
-    ) -> Result<bool, String> {
+        limit: Duration,
+    ) -> Result<Flooded, String> {
         let session = self.server.session().await.map_err(|error| error.to_string())?;
         let mut under_way = tokio::task::JoinSet::new();
         for _ in 0..count {
@@ -382,15 +383,37 @@ impl LiveServer {
                 (Arc::clone(&session), tool.to_owned(), arguments.clone());
             under_way.spawn(async move { session.call(&tool, &arguments).await });
         }
-        let mut survived = true;
+        let (mut ended, mut has_cancelled) = (None, false);
         while let Some(done) = under_way.join_next().await {
-            survived &= !matches!(done, Ok(Err(error)) if error.is_lost());
+            match done {
+                Ok(Err(error)) if error.is_lost() => ended = Some(error),
+                Ok(Err(CallError::Timeout { .. })) => has_cancelled = true,
+                _ => {}
+            }
         }
+        // It is asked once and not given up, on the session of the calls: another one would be of another process,
+        // and a server that works through them answers in their order.
+        let asking =
+            CallOptions { timeout: Some(limit.max(self.call_timeout())), ..CallOptions::default() };
+        let answered = match ended {
+            Some(error) => Err(error),
+            None => session.request_with("ping", &Map::new(), asking).await,
+        };
         drop(session);
-        if !survived {
+        let flooded = match answered {
+            Ok(_) | Err(CallError::Protocol { .. } | CallError::Http { .. }) => Flooded::Answered,
+            Err(error) if error.is_lost() => {
+                let how = self.redact(&error.to_string());
+                let how = how.split("; its stderr").next().unwrap_or_default();
+                let how = how.trim_start_matches("the server is gone: ").to_owned();
+                Flooded::Ended { how, has_cancelled }
+            }
+            Err(_) => Flooded::Silent,
+        };
+        if flooded != Flooded::Answered {
             self.server.renew().await;
         }
-        Ok(survived)
+        Ok(flooded)
     }
 
     /// Opens a session of its own under the name of another site.

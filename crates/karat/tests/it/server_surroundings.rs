@@ -184,10 +184,17 @@ fn extension(more: &str) -> String {
         "input_required",
         ", inputRequests: {who: {method: elicitation/create, params: {mode: form, message: Who, requestedSchema: {type: object, properties: {name: {type: string}}}}}}",
     );
-    let done =
-        get("r", "completed", ", result: {content: [{type: text, text: 'four sources for ${who}'}]}");
+    let done = get(
+        "r",
+        "completed",
+        ", result: {content: [{type: text, text: 'four sources for ${who}'}]}",
+    );
     let failed = get("f", "failed", ", error: {code: -32603, message: rate limit}");
-    let bad = get("e", "completed", ", result: {content: [{type: text, text: no access}], isError: true}");
+    let bad = get(
+        "e",
+        "completed",
+        ", result: {content: [{type: text, text: no access}], isError: true}",
+    );
     let (works, stays) = (get("r", "working", ""), get("s", "working", ""));
     let gone = get("s", "cancelled", "");
     let (research, failing, erring) = (is("r"), is("f"), is("e"));
@@ -257,7 +264,10 @@ fn a_task_of_the_extension_that_is_not_as_expected_fails_with_the_reason() {
     }
     let script = extension(", taskId: s");
     let ran = run(&scratch, &script, "  - {tool: stays, task: {cancel: true}}\n").expect(1);
-    shows(&ran, "the task breaks the protocol: tasks/cancel: the answer is a task; it must be empty");
+    shows(
+        &ran,
+        "the task breaks the protocol: tasks/cancel: the answer is a task; it must be empty",
+    );
     let script = extension("").replace("extensions: {io.modelcontextprotocol/tasks: {}}", "x: {}");
     let cases = "  - {tool: fails, task: true}\n  - {tool: plain}\n";
     let ran = run(&scratch, &script, cases).expect(1);
