@@ -45,8 +45,8 @@ const CHANGES: &str = "\
 /// Verbs at the start of a description that say the same, for a tool whose name says nothing. Words that are
 /// often nouns there (post, record, index, order) are left out.
 const SAYS: &str = "\
-    append create delete deploy edit insert install modifies modify overwrite publish remove rename replace \
-    save send truncate uninstall update upload write";
+    append applies apply create customize delete deploy edit insert install modifies modify overwrite publish \
+    remove rename replace save send truncate uninstall update upload write";
 
 /// Verbs in the name of a tool that reads, whatever it does to get there ("Execute a SELECT query").
 const READS: &str = "\
@@ -90,7 +90,7 @@ pub fn destructive(definition: &Value) -> Option<String> {
         (None, None) => {
             let name = definition.get("name").and_then(Value::as_str).unwrap_or_default();
             let word = dangerous(name)?;
-            Some(format!("it has no annotations, and its name contains {word:?}"))
+            Some(format!("it has no readOnlyHint, and its name contains {word:?}"))
         }
     }
 }
@@ -136,8 +136,13 @@ fn says_it_changes(description: &str) -> Option<String> {
         let forms = [Some(first.as_str()), first.strip_suffix('s'), first.strip_suffix("es")];
         forms.into_iter().flatten().any(|form| is_in(form, list))
     };
-    let runs = || is_form_of("run execute") && words.take(LEAD).any(|word| is_in(&word, RUNNABLE));
-    (is_form_of(SAYS) || runs()).then_some(first)
+    let rest: Vec<String> = words.take(LEAD).collect();
+    let next = rest.first().map(String::as_str).unwrap_or_default();
+    let runs = is_form_of("run execute") && rest.iter().any(|word| is_in(word, RUNNABLE));
+    // "Set of rules" and "Add two numbers" change nothing.
+    let sets = is_form_of("set") && next != "of";
+    let adds = is_form_of("add") && !is_in(next, "numbers number integers two values up together");
+    (is_form_of(SAYS) || runs || sets || adds).then_some(first)
 }
 
 /// The words of a name in snake_case, kebab-case or camelCase, in lower case.
@@ -219,6 +224,9 @@ mod tests {
             ("folder", "Creates a folder."),
             ("note", "Send a note to the team"),
             ("release", "Publishes the page"),
+            ("protection", "Add a password to a document"),
+            ("fit", "Sets columns to fit their content"),
+            ("colours", "Applies colours to the rows"),
             ("bash", "Run a bash command and return its output"),
             ("python", "Executes Python code in a fresh interpreter"),
             ("dirs", "\n  Create a directory (and its parents)"),
@@ -230,6 +238,8 @@ mod tests {
         for (name, description) in [
             ("read_query", "Execute a SELECT statement"),
             ("report", "Run a report over the sales"),
+            ("sum", "Adds two numbers"),
+            ("rules", "Set of rules that apply"),
             ("created", "Created files, newest first"),
             ("posts", "Post titles that match"),
             ("search_updates", "Updates of a package"),

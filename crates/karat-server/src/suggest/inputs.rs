@@ -18,6 +18,8 @@ pub(crate) type Call = Map<String, Value>;
 const GENERATED: usize = 24;
 /// The number of values of one parameter that are tried after the first.
 const OTHER_VALUES: usize = 3;
+/// The bytes of all generated arguments of a call.
+const MAX_INPUT_BYTES: usize = 1_000;
 /// The number of files of a folder that are looked at.
 const MAX_ENTRIES: usize = 200;
 
@@ -120,11 +122,18 @@ pub(crate) fn calls(
     calls.extend(cases(schema, GENERATED, 0).into_iter().map(|case| case.arguments));
     let mut seen: Vec<Call> = Vec::new();
     for call in calls {
-        if !seen.contains(&call) && valid(&call) {
+        // Nobody reads a case with a long text in it, and a server that accepts one shows nothing by that.
+        if !seen.contains(&call) && is_short(&call, known) && valid(&call) {
             seen.push(call);
         }
     }
     seen
+}
+
+/// Returns whether no text of a call is long, apart from those that the user gave.
+fn is_short(call: &Call, known: &Map<String, Value>) -> bool {
+    let own = call.iter().filter(|(name, value)| known.get(*name) != Some(value));
+    own.map(|(_, value)| value.to_string().len()).sum::<usize>() <= MAX_INPUT_BYTES
 }
 
 /// The values of `enum` after the first, by parameter.
@@ -250,5 +259,19 @@ mod tests {
         assert_eq!(first(&["note://7", "note://8"]), "note://7");
         assert_eq!(first(&["https://example.com/a", "note://8"]), "note://8");
         assert!(!first(&["https://example.com/a"]).as_str().unwrap().contains("example.com"));
+    }
+
+    #[test]
+    fn a_call_has_no_long_text_unless_it_was_given() {
+        let schema =
+            json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]});
+        let around = Surroundings::default();
+        let size = |known: &Map<String, Value>| {
+            let calls = calls(Some(&schema), known, &around);
+            calls.iter().map(|call| call["a"].as_str().unwrap().len()).max().unwrap()
+        };
+        assert!(size(&Map::new()) <= MAX_INPUT_BYTES);
+        let given = Map::from_iter([("a".to_owned(), json!("b".repeat(3_000)))]);
+        assert_eq!(size(&given), 3_000);
     }
 }

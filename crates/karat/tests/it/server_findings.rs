@@ -144,7 +144,7 @@ fn a_poisoned_tool_fails_lint_and_scan_with_the_rule_named() {
     let [program, script] = scratch.server(json!({"tools": [clean]}).to_string());
     let ran = scratch.karat(&["server", "scan", "--cases", "5", "--", program, script]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("1 tools") && ran.stdout.contains("inputs to"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("1 tool,") && ran.stdout.contains("inputs to"), "{}", ran.stdout);
 }
 
 /// A reader, and two tools that may change something: by the name, and by the description alone.

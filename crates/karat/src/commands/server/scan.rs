@@ -331,7 +331,11 @@ fn counts(
             .map(|severity| count(findings, severity));
         let _ = writeln!(out, "{what:<12}{errors:>8}{warnings:>10}{notes:>8}");
     }
-    let _ = writeln!(out, "{} tools, {} tokens of definitions", linted.tools, linted.tokens);
+    let tools = match linted.tools {
+        1 => "1 tool".to_owned(),
+        n => format!("{n} tools"),
+    };
+    let _ = writeln!(out, "{tools}, {} tokens of definitions", linted.tokens);
     out
 }
 
