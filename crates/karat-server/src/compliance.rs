@@ -134,9 +134,15 @@ impl Contract {
 
     /// The first violation of the protocol in the result of a tool.
     pub fn malformed(&self, result: &Value) -> Option<&'static str> {
-        // A result that asks for more input has another form.
-        if result.get("resultType").and_then(Value::as_str).is_some_and(|kind| kind != "complete") {
-            return None;
+        match result.get("resultType").and_then(Value::as_str) {
+            None | Some("complete") => {}
+            Some("task") => {
+                return Some(
+                    "the server answers with a task, and the request did not declare the tasks extension",
+                );
+            }
+            // A result that asks for more input has another form.
+            Some(_) => return None,
         }
         if !result.get("isError").is_none_or(Value::is_boolean) {
             return Some("isError is not a boolean");

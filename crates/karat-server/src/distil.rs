@@ -16,8 +16,8 @@ use karat_mcp::{Options, ServerSpec};
 use serde_json::{Map, Value, json};
 
 use crate::observation::Outcome;
-use crate::probe::destructive_tools::destructive;
-use crate::suggest::{Case, Draft, Request, Writer, inputs, stable};
+use crate::probe::destructive_tools::{destructive, may_change};
+use crate::suggest::{Case, Draft, Request, Writer, stable};
 use crate::suite::Feature;
 
 /// A suite from a recording.
@@ -188,7 +188,7 @@ impl Distiller {
         let feature = request.feature;
         let definition = self.definitions.get(&request.name).cloned();
         let definition = definition.unwrap_or_else(|| json!({"name": request.name}));
-        let changes = feature.is_tool() && inputs::may_change(&definition).is_some();
+        let changes = feature.is_tool() && may_change(&definition).is_some();
         if changes {
             self.epoch += 1;
         }

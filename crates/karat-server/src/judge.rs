@@ -156,6 +156,10 @@ fn judge_call(
 ) {
     let place = place(called);
     let outcome = &called.outcome;
+    if let Some(why) = called.task.as_ref().and_then(|task| task.unsupported.as_ref()) {
+        judgement.fail("unsupported", format!("{place}{why}"));
+        return;
+    }
     if let Some(wrong) = wrong_ending(step, outcome) {
         let known = !step.feature.is_tool() || contract.knows(&step.tool);
         let missing = if known { "" } else { "; the server has no such tool" };
@@ -170,8 +174,9 @@ fn judge_call(
         judgement.fail("no_such_tool", format!("{place}{NO_SUCH_TOOL}"));
         return;
     }
-    // The answer to a cancellation is the task.
-    let is_cancelled = step.task.as_ref().is_some_and(|task| task.cancel);
+    // The answer of a task that was cancelled is the task.
+    let is_cancelled = step.task.as_ref().is_some_and(|task| task.cancel)
+        || called.task.as_ref().is_some_and(|task| task.state() == Some("cancelled"));
     if let Outcome::Result { result } = outcome
         && !is_cancelled
         && let Some(why) = contract.malformed_answer(step.feature, result)

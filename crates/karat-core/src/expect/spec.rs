@@ -96,8 +96,34 @@ impl Texts {
 
 impl<'de> Deserialize<'de> for Texts {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Texts, D::Error> {
-        let wanted = "a text or a list of texts; a number in quotes is a text";
-        one_or_several(from, wanted).map(Texts)
+        let texts: Vec<Text> = one_or_several(from, TEXTS)?;
+        Ok(Texts(texts.into_iter().map(|Text(text)| text).collect()))
+    }
+}
+
+const TEXTS: &str = "a text or a list of texts; a number in quotes is a text";
+
+/// One text of several. YAML gives a plain `3` to anything that asks for a text, and a user who wrote a
+/// number may mean one; so it is asked for as what it is, as a single value is.
+struct Text(String);
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Text, D::Error> {
+        struct TextVisitor;
+
+        impl Visitor<'_> for TextVisitor {
+            type Value = Text;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str(TEXTS)
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Text, E> {
+                Ok(Text(text.to_owned()))
+            }
+        }
+
+        from.deserialize_any(TextVisitor)
     }
 }
 

@@ -81,6 +81,13 @@ impl Isolation {
         Isolation { engine, ..Isolation::default() }
     }
 
+    /// Returns whether nothing that the server changes outlasts it: it has no network and no folder that it may
+    /// change.
+    #[must_use]
+    pub fn is_throwaway(&self) -> bool {
+        self.engine != Engine::None && !self.network && self.write.is_empty()
+    }
+
     pub(super) fn memory_mb(&self) -> u64 {
         self.memory_mb.unwrap_or(MEMORY_MB)
     }

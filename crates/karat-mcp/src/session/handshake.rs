@@ -6,13 +6,16 @@ use rmcp::model::{
     ClientCapabilities, ErrorCode, Implementation, InitializeRequestParams, RequestMetaObject,
 };
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::requests::Outgoing;
+use super::requests::{Outgoing, TASKS_EXTENSION};
 use super::{Link, Session};
 use crate::error::{CallError, StartError, quoted};
 use crate::reply::ServerInfo;
 use crate::revision::Revision;
+
+/// The key of the client's capabilities in the metadata of a request.
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 impl Session {
     /// Without a fixed revision, tries a handshake, which most servers have, and then without one.
@@ -68,6 +71,7 @@ impl Session {
                 why: "the request metadata cannot be written as JSON".to_owned(),
             });
         };
+        self.tasks_meta = Some(with_tasks(meta.clone()));
         self.meta = Some(meta);
         if let Link::Http(link) = &self.link {
             link.set_revision(revision);
@@ -114,6 +118,7 @@ impl Session {
             timeout: Duration::from_secs(u64::from(u32::MAX)),
             progress: false,
             head: None,
+            tasks: false,
         };
         Ok(self.exchange(outgoing).await?.outcome)
     }
@@ -142,6 +147,18 @@ impl Session {
     fn capabilities(&self) -> ClientCapabilities {
         serde_json::from_value(self.options.policies.capabilities()).unwrap_or_default()
     }
+}
+
+/// The metadata of a request that declares the tasks extension.
+fn with_tasks(mut meta: Map<String, Value>) -> Map<String, Value> {
+    let declared = meta.entry(CAPABILITIES).or_insert_with(|| json!({}));
+    if let Some(declared) = declared.as_object_mut() {
+        let extensions = declared.entry("extensions").or_insert_with(|| json!({}));
+        if let Some(extensions) = extensions.as_object_mut() {
+            extensions.insert(TASKS_EXTENSION.to_owned(), json!({}));
+        }
+    }
+    meta
 }
 
 fn object(method: &str, answer: Result<Value, CallError>) -> Result<Value, StartError> {

@@ -7,6 +7,8 @@
 mod handshake;
 mod requests;
 
+pub use self::requests::TASKS_EXTENSION;
+
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -91,6 +93,9 @@ pub struct CallOptions {
     pub progress: bool,
     /// Keeps the headers of the response, over streamable HTTP.
     pub head: Option<ResponseHead>,
+    /// Declares the tasks extension with the request, in revisions without a handshake: the server may then
+    /// answer a call with a task.
+    pub tasks: bool,
 }
 
 /// The end of a session.
@@ -120,6 +125,8 @@ pub struct Session {
     login: Option<Arc<Authorizer>>,
     /// The metadata of each request, in revisions without a handshake.
     meta: Option<Map<String, Value>>,
+    /// The same with the tasks extension among the capabilities.
+    tasks_meta: Option<Map<String, Value>>,
     /// The arguments that are repeated in headers, once tools have been listed.
     parameters: Mutex<ParameterHeaders>,
     /// Descriptions of the isolation in force.
@@ -247,6 +254,7 @@ impl Session {
             options: options.clone(),
             login: login.clone(),
             meta: None,
+            tasks_meta: None,
             parameters: Mutex::default(),
             isolation: Vec::new(),
         };

@@ -19,6 +19,9 @@ use crate::wire;
 /// Maximum number of rounds in which a server asks for more input before it answers a call.
 const MAX_ROUNDS: usize = 10;
 
+/// The extension of revision 2026-07-28 by which a server answers a call with a task.
+pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
 /// A request, with the parts of it that headers repeat.
 pub(super) struct Outgoing<'a, P> {
     pub(super) method: &'a str,
@@ -28,6 +31,8 @@ pub(super) struct Outgoing<'a, P> {
     pub(super) timeout: Duration,
     pub(super) progress: bool,
     pub(super) head: Option<&'a ResponseHead>,
+    /// True if it declares the tasks extension.
+    pub(super) tasks: bool,
 }
 
 #[derive(Serialize)]
@@ -194,6 +199,7 @@ impl Session {
                     timeout: options.timeout.unwrap_or(self.options.call_timeout),
                     progress: options.progress,
                     head: options.head.as_ref(),
+                    tasks: options.tasks,
                 })
                 .await?;
             let raw = answer.outcome?;
@@ -229,12 +235,19 @@ impl Session {
         for (key, request) in
             raw.get("inputRequests").and_then(Value::as_object).into_iter().flatten()
         {
-            let method = request.get("method").and_then(Value::as_str).unwrap_or_default();
-            let params = request.get("params").unwrap_or(&Value::Null);
-            let answer = self.calls.policies.answer(method, params).ok()?;
-            responses.insert(key.clone(), answer);
+            responses.insert(key.clone(), self.input_response(request).ok()?);
         }
         Some(Input { responses: Some(responses), state: raw.get("requestState").cloned() })
+    }
+
+    /// The answer of the policies to a request that came with a result, as `{method, params}`.
+    ///
+    /// # Errors
+    /// If the policies refuse it, with the reason.
+    pub fn input_response(&self, request: &Value) -> Result<Value, String> {
+        let method = request.get("method").and_then(Value::as_str).unwrap_or_default();
+        let params = request.get("params").unwrap_or(&Value::Null);
+        self.calls.policies.answer(method, params).map_err(|(_, why)| why)
     }
 
     fn parameter_headers(
@@ -270,7 +283,11 @@ impl Session {
         params: &Map<String, Value>,
         options: CallOptions,
     ) -> Result<Value, CallError> {
-        let name = params.get("name").or_else(|| params.get("uri")).and_then(Value::as_str);
+        let is_of_task = method.starts_with("tasks/");
+        // A gateway routes the requests about a task by its id.
+        let key = ["name", "uri"].into_iter().find(|key| params.contains_key(*key));
+        let key = key.or_else(|| is_of_task.then_some("taskId"));
+        let name = key.and_then(|key| params.get(key)).and_then(Value::as_str);
         let outgoing = Outgoing {
             method,
             name,
@@ -279,6 +296,7 @@ impl Session {
             timeout: options.timeout.unwrap_or(self.options.call_timeout),
             progress: options.progress,
             head: options.head.as_ref(),
+            tasks: options.tasks || is_of_task,
         };
         self.exchange(outgoing).await?.outcome
     }
@@ -312,8 +330,16 @@ impl Session {
         params: P,
     ) -> Result<Value, CallError> {
         let timeout = self.options.call_timeout;
-        let outgoing =
-            Outgoing { method, name, headers: &[], params, timeout, progress: false, head: None };
+        let outgoing = Outgoing {
+            method,
+            name,
+            headers: &[],
+            params,
+            timeout,
+            progress: false,
+            head: None,
+            tasks: false,
+        };
         self.exchange(outgoing).await?.outcome
     }
 
@@ -322,8 +348,9 @@ impl Session {
         outgoing: Outgoing<'_, P>,
     ) -> Result<Delivered, CallError> {
         let id = self.calls.next_id();
-        let meta = (self.meta.is_some() || outgoing.progress)
-            .then(|| Meta { fixed: self.meta.as_ref(), progress: outgoing.progress.then_some(id) });
+        let fixed = if outgoing.tasks { &self.tasks_meta } else { &self.meta };
+        let meta = (fixed.is_some() || outgoing.progress)
+            .then(|| Meta { fixed: fixed.as_ref(), progress: outgoing.progress.then_some(id) });
         let bytes = match meta {
             Some(meta) => {
                 let params = WithMeta { params: outgoing.params, meta: Some(meta) };

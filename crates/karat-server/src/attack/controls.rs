@@ -16,7 +16,7 @@ use super::canary_site::CanarySite;
 use super::runner::{AttackResult, AttackRunner, AttackTarget, Memory};
 use super::{Config, score};
 use crate::observation::Outcome;
-use crate::probe::live::{CallResult, Rebound};
+use crate::probe::live::{CallResult, Flooded, Rebound};
 use crate::probe::stop::Deadline;
 
 /// Attacks both simulated servers with the attacks that were made on the server.
@@ -120,8 +120,10 @@ impl AttackTarget for SimulatedServer<'_> {
         _: &str,
         _: &Map<String, Value>,
         _: usize,
-    ) -> Result<(bool, String), String> {
-        Ok((!self.obeys, String::new()))
+        _: Duration,
+    ) -> Result<(Flooded, String), String> {
+        let state = if self.obeys { Flooded::Silent } else { Flooded::Answered };
+        Ok((state, String::new()))
     }
 
     async fn rebind(&self) -> Rebound {

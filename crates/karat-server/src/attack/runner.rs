@@ -22,12 +22,13 @@ use super::judgement::{
 use super::parameters::Parameter;
 use crate::fuzz::generate::plainest;
 use crate::observation::Outcome;
+use crate::probe::destructive_tools::may_change;
 use crate::probe::known_inputs::{Openings, Successes};
-use crate::probe::live::{CallResult, LiveServer, REBOUND_HOST, Rebound};
+use crate::probe::live::{CallResult, Flooded, LiveServer, REBOUND_HOST, Rebound};
 use crate::probe::reaction::Reaction;
 use crate::probe::replay;
 use crate::probe::stop::Deadline;
-use crate::suggest::inputs::{Surroundings, may_change};
+use crate::suggest::inputs::Surroundings;
 
 /// The number of columns of arguments and answers in a report.
 const SHOWN: usize = 400;
@@ -36,7 +37,7 @@ const SHOWN: usize = 400;
 const MAX_RECORDED: usize = 3;
 const MAX_LIKELY: usize = 4;
 
-/// The time that a server has to work through the calls of a flood, as long as it goes on answering them.
+/// The time that a server has to work through the calls of a flood.
 const BACKLOG: Duration = Duration::from_secs(60);
 
 /// The attack target: a live server or a simulated one.
@@ -48,13 +49,14 @@ pub(super) trait AttackTarget {
         attempt: &Attempt,
     ) -> impl Future<Output = Result<CallResult, String>> + Send;
 
-    /// Makes many calls at once; returns whether the server survived, and what was seen.
+    /// Makes many calls at once; returns the state of the server afterwards, and what was seen.
     fn flood(
         &self,
         tool: &str,
         arguments: &Map<String, Value>,
         count: usize,
-    ) -> impl Future<Output = Result<(bool, String), String>> + Send;
+        limit: Duration,
+    ) -> impl Future<Output = Result<(Flooded, String), String>> + Send;
 
     /// Opens a session as a page of another site would whose name leads to the server.
     fn rebind(&self) -> impl Future<Output = Rebound> + Send;
@@ -79,26 +81,29 @@ impl AttackTarget for LiveServer {
         tool: &str,
         arguments: &Map<String, Value>,
         count: usize,
-    ) -> Result<(bool, String), String> {
+        limit: Duration,
+    ) -> Result<(Flooded, String), String> {
         // The flood is not to blame for what an earlier call did to the server.
         if !self.is_alive().await {
             self.renew().await;
         }
-        let survived = LiveServer::flood(self, tool, arguments, count).await?;
-        let is_alive = survived && self.recovers(BACKLOG).await;
+        let flooded = LiveServer::flood(self, tool, arguments, count, limit).await?;
+        let seconds = self.call_timeout().as_secs_f64();
         // The number of answers may differ between runs; whether the server survives may not.
-        let saw = match (survived, is_alive) {
-            (false, _) => "the server ended under the calls".to_owned(),
-            (true, false) => {
-                let seconds = self.call_timeout().as_secs_f64();
-                format!("the server answered neither a ping nor a call for {seconds} s afterwards")
+        let saw = match &flooded {
+            Flooded::Answered => "the server answered afterwards".to_owned(),
+            Flooded::Ended { how, has_cancelled: false } => {
+                format!("the server ended under the calls: {how}")
             }
-            (true, true) => "the server answered afterwards".to_owned(),
+            Flooded::Ended { how, has_cancelled: true } => format!(
+                "the server ended after calls without an answer within {seconds} s were cancelled: {how}"
+            ),
+            Flooded::Silent => format!(
+                "the server did not answer a ping for {} s afterwards",
+                limit.max(self.call_timeout()).as_secs_f64()
+            ),
         };
-        if !is_alive {
-            self.renew().await;
-        }
-        Ok((is_alive, saw))
+        Ok((flooded, saw))
     }
 
     async fn rebind(&self) -> Rebound {
@@ -342,13 +347,21 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
             return result;
         }
         let count = if self.shown.is_some() { self.config.flood } else { 1 };
-        let mut flooded = self.target.flood(&result.tool, arguments, count).await;
+        let limit = self.deadline.left().map_or(BACKLOG, |left| left.min(BACKLOG));
+        let mut flooded = self.target.flood(&result.tool, arguments, count, limit).await;
+        let is_lost = |flooded: &Result<(Flooded, String), String>| {
+            flooded.as_ref().is_ok_and(|(state, _)| *state != Flooded::Answered)
+        };
         // The machine may have been busy, so a server counts as lost if it is lost again.
-        if matches!(flooded, Ok((false, _))) && self.known.is_some() && !self.is_out_of_time() {
-            flooded = self.target.flood(&result.tool, arguments, count).await;
+        if is_lost(&flooded) && self.known.is_some() && !self.is_out_of_time() {
+            let limit = self.deadline.left().map_or(BACKLOG, |left| left.min(BACKLOG));
+            flooded = self.target.flood(&result.tool, arguments, count, limit).await;
         }
         match flooded {
-            Ok((survived, saw)) => {
+            // It was given less than the time that a server has.
+            Ok((Flooded::Silent, _)) if self.is_over(&mut result) => {}
+            Ok((state, saw)) => {
+                let survived = state == Flooded::Answered;
                 result.status = if survived { AttackStatus::Held } else { AttackStatus::Broken };
                 result.attempts = 1;
                 let evidence = AttackEvidence {

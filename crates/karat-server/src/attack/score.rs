@@ -13,6 +13,7 @@ use karat_core::report::{Item, Measured, Report, Verdict};
 use super::Attack;
 use super::attacks::{ATTACKS, Class, KnownAttack};
 use super::runner::AttackResult;
+use crate::probe::live::not_about;
 use crate::probe::{findings_check, rate, waivers};
 
 /// The metric.
@@ -121,7 +122,8 @@ pub(super) fn score(observed: &Observations<'_, Attack>) -> Result<Scored, EvalE
     let waivers = &entry.config.waive;
     let mut findings = findings_in(&items);
     let needed = waivers::apply(waivers, &facts.live.today, findings.iter_mut());
-    let check = findings_check(HELD.id, &findings, entry.config.fail_on);
+    let mut check = findings_check(HELD.id, &findings, entry.config.fail_on);
+    check.reason.push_str(&not_about(facts.live.skipped));
     if let Some(lost) = facts.live.lost.as_ref().filter(|_| check.verdict != Verdict::Fail) {
         return Err(EvalError::NothingMeasured(format!(
             "the server was lost, and {} attacks were not completed ({} held, {} broken before): {lost}",

@@ -13,6 +13,7 @@ use karat_core::report::{Item, ItemError, Measured, Report, Verdict};
 use super::controls::ControlTally;
 use super::fuzzer::ToolResult;
 use super::{Fuzz, causes, probe};
+use crate::probe::live::not_about;
 use crate::probe::{counted, first_few, rate, waivers};
 
 /// The number of tools that are named in a warning.
@@ -109,9 +110,10 @@ pub(super) fn score(observed: &Observations<'_, Fuzz>) -> Result<Scored, EvalErr
     let planned: usize = fuzzed.iter().map(|(_, result)| result.planned).sum();
     let tools = outcomes.len();
     check.reason.push_str(&format!(
-        "; {} of {planned} inputs to {} of {tools} tools were tried",
+        "; {} of {planned} inputs to {} of {tools} tools were tried{}",
         total.calls,
-        fuzzed.len()
+        fuzzed.len(),
+        not_about(facts.skipped)
     ));
     let is_thin = |result: &ToolResult| {
         result.observed.stopped.is_some()

@@ -28,6 +28,7 @@ use self::rules::{
 };
 use crate::fuzz::generate::plainest;
 use crate::probe::Rule;
+use crate::probe::destructive_tools::may_change;
 use crate::probe::live::not_started;
 use crate::suggest::inputs;
 
@@ -418,9 +419,7 @@ impl Report {
         {
             on_generations[1] += self.definitions(tools, &theirs);
         }
-        for tool in
-            tools.iter().filter(|tool| inputs::may_change(tool.raw()).is_none()).take(MAX_TOOLS)
-        {
+        for tool in tools.iter().filter(|tool| may_change(tool.raw()).is_none()).take(MAX_TOOLS) {
             let Some((arguments, first)) = succeeds(new, spec, tool, settings).await else {
                 continue;
             };
@@ -494,9 +493,7 @@ impl Report {
     ) {
         let before = self.findings.len();
         let mut tried = 0;
-        for tool in
-            tools.iter().filter(|tool| inputs::may_change(tool.raw()).is_none()).take(MAX_TOOLS)
-        {
+        for tool in tools.iter().filter(|tool| may_change(tool.raw()).is_none()).take(MAX_TOOLS) {
             let around = inputs::Surroundings {
                 folders: inputs::folders_in(spec, std::path::Path::new(".")),
                 ..inputs::Surroundings::default()
@@ -561,7 +558,7 @@ impl Report {
             let Some((parameter, header)) = mark(tool) else { continue };
             marked += 1;
             let is_http = matches!(spec.transport(), Ok(TransportKind::Http));
-            if !is_http || inputs::may_change(tool.raw()).is_some() {
+            if !is_http || may_change(tool.raw()).is_some() {
                 continue;
             }
             let around = inputs::Surroundings::default();

@@ -10,6 +10,7 @@ use karat_io::redact::HIDDEN;
 use karat_mcp::{Definition, replay};
 use serde_json::{Map, Value};
 
+use super::destructive_tools::may_change;
 use super::reaction::Reaction;
 use crate::observation::Outcome;
 use crate::suggest::inputs::{self, Call, Surroundings};
@@ -103,7 +104,7 @@ impl Openings {
         };
         let recorded = successes.of(tool.name(), set).into_iter().filter(fits).collect();
         let nothing = Surroundings::default();
-        let around = if inputs::may_change(tool.raw()).is_some() { &nothing } else { around };
+        let around = if may_change(tool.raw()).is_some() { &nothing } else { around };
         let mut likely = inputs::calls(schema, set, around);
         likely.truncate(MAX_LIKELY);
         Openings { recorded, likely }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use karat_core::dataset::Digest;
 use karat_core::error::EvalError;
@@ -12,19 +12,22 @@ use karat_core::evaluation::Common;
 use karat_core::report::SystemRef;
 use karat_io::text::printable;
 use karat_mcp::{
-    CallError, Definition, Options, Recorder, Revision, ServerInfo, ServerSpec, Session, StartError,
+    CallError, CallOptions, Definition, Isolation, Options, Recorder, Revision, ServerInfo,
+    ServerSpec, Session, StartError,
 };
 use serde_json::{Map, Value};
 
+use super::destructive_tools::may_change;
 use super::encodings::find_encoded;
-use super::{check_known, destructive_tools, first_few, reaction};
+use super::{check_known, first_few, reaction};
 use crate::observation::Outcome;
 use crate::suggest::inputs::{self, Surroundings};
 use crate::suite;
 use crate::system::{Server, Target};
 
-/// The number of skipped tools that are named with their reasons.
+/// The number of skipped tools that are named with their reasons, and the number that are named at all.
 const NAMED: usize = 8;
+const MAX_NAMED: usize = 60;
 
 /// The number of resources that are looked at.
 const MAX_RESOURCES: usize = 20;
@@ -110,6 +113,22 @@ pub struct Skipped {
     pub why: String,
 }
 
+/// The state of a server after many calls at once.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Flooded {
+    /// It answered a ping.
+    Answered,
+    /// It is gone.
+    Ended {
+        /// A description.
+        how: String,
+        /// True if calls without an answer in time were cancelled before.
+        has_cancelled: bool,
+    },
+    /// It did not answer a ping in time.
+    Silent,
+}
+
 /// The result of a call.
 #[derive(Debug)]
 pub(crate) struct CallResult {
@@ -158,6 +177,8 @@ pub struct Facts {
     pub(crate) is_late: bool,
     /// The day of the run.
     pub(crate) today: String,
+    /// The number of tools that were not called because they may change something.
+    pub(crate) skipped: usize,
 }
 
 impl LiveServer {
@@ -310,22 +331,6 @@ impl LiveServer {
         Server::answers_ping(&session, self.server.call_timeout()).await
     }
 
-    /// Returns whether the server answers a ping in the time of a call, or later, as long as late answers show that
-    /// it is at work, and at most this long.
-    pub(crate) async fn recovers(&self, limit: Duration) -> bool {
-        let started = Instant::now();
-        loop {
-            let late = self.server.protocol_log().late_answers;
-            if self.is_alive().await {
-                return true;
-            }
-            let is_at_work = self.server.protocol_log().late_answers > late;
-            if !is_at_work || started.elapsed() > limit {
-                return false;
-            }
-        }
-    }
-
     /// The reason for which the server is lost, if a call broke it and it does not come back. A server
     /// at an address cannot be restarted: it is pinged, and then new sessions are tried a few times,
     /// because someone else may restart it.
@@ -360,7 +365,7 @@ impl LiveServer {
         last.map_or(Ok(()), Err)
     }
 
-    /// Makes many calls at once; returns whether the server survived.
+    /// Makes many calls at once, each with the time of a call, and then waits for the answer to a ping.
     ///
     /// # Errors
     /// If the server is gone and does not come back.
@@ -369,7 +374,8 @@ impl LiveServer {
         tool: &str,
         arguments: &Map<String, Value>,
         count: usize,
-    ) -> Result<bool, String> {
+        limit: Duration,
+    ) -> Result<Flooded, String> {
         let session = self.server.session().await.map_err(|error| error.to_string())?;
         let mut under_way = tokio::task::JoinSet::new();
         for _ in 0..count {
@@ -377,15 +383,37 @@ impl LiveServer {
                 (Arc::clone(&session), tool.to_owned(), arguments.clone());
             under_way.spawn(async move { session.call(&tool, &arguments).await });
         }
-        let mut survived = true;
+        let (mut ended, mut has_cancelled) = (None, false);
         while let Some(done) = under_way.join_next().await {
-            survived &= !matches!(done, Ok(Err(error)) if error.is_lost());
+            match done {
+                Ok(Err(error)) if error.is_lost() => ended = Some(error),
+                Ok(Err(CallError::Timeout { .. })) => has_cancelled = true,
+                _ => {}
+            }
         }
+        // It is asked once and not given up, on the session of the calls: another one would be of another process,
+        // and a server that works through them answers in their order.
+        let asking =
+            CallOptions { timeout: Some(limit.max(self.call_timeout())), ..CallOptions::default() };
+        let answered = match ended {
+            Some(error) => Err(error),
+            None => session.request_with("ping", &Map::new(), asking).await,
+        };
         drop(session);
-        if !survived {
+        let flooded = match answered {
+            Ok(_) | Err(CallError::Protocol { .. } | CallError::Http { .. }) => Flooded::Answered,
+            Err(error) if error.is_lost() => {
+                let how = self.redact(&error.to_string());
+                let how = how.split("; its stderr").next().unwrap_or_default();
+                let how = how.trim_start_matches("the server is gone: ").to_owned();
+                Flooded::Ended { how, has_cancelled }
+            }
+            Err(_) => Flooded::Silent,
+        };
+        if flooded != Flooded::Answered {
             self.server.renew().await;
         }
-        Ok(survived)
+        Ok(flooded)
     }
 
     /// Opens a session of its own under the name of another site.
@@ -439,9 +467,15 @@ impl LiveServer {
         let came_back = self.is_restartable || lost.is_none();
         let mut warnings: Vec<String> = self.restarts().filter(|_| came_back).into_iter().collect();
         warnings.extend(self.server.protocol_log().warnings());
-        warnings.extend(describe_skipped(skipped));
+        warnings.extend(describe_skipped(skipped, self.is_throwaway()));
         let today = karat_core::provenance::today();
-        Facts { isolation: self.isolation.clone(), warnings, lost, is_late, today }
+        let (isolation, skipped) = (self.isolation.clone(), skipped.len());
+        Facts { isolation, warnings, lost, is_late, today, skipped }
+    }
+
+    /// Returns whether nothing that the server changes outlasts it.
+    fn is_throwaway(&self) -> bool {
+        self.shown_spec.isolate.as_ref().is_some_and(Isolation::is_throwaway)
     }
 
     fn restarts(&self) -> Option<String> {
@@ -500,7 +534,7 @@ pub(crate) fn choose(
         if !wanted.is_empty() && !wanted.contains(&name) {
             continue;
         }
-        match destructive_tools::destructive(tool.raw()) {
+        match may_change(tool.raw()) {
             Some(why) if !allow_destructive => skipped.push(Skipped { tool: name, why }),
             _ => chosen.push(Arc::new(tool.clone())),
         }
@@ -508,20 +542,48 @@ pub(crate) fn choose(
     if chosen.is_empty() {
         return Err(EvalError::NothingMeasured(format!(
             "no tool is left to call: {}; `allow_destructive` (--allow-destructive) calls them anyway",
-            describe_skipped(&skipped).unwrap_or_default()
+            describe_skipped(&skipped, false).unwrap_or_default()
         )));
     }
     Ok((chosen, skipped))
 }
 
-/// The skipped tools in one line.
-fn describe_skipped(skipped: &[Skipped]) -> Option<String> {
+/// The tools of a server that are not called without permission.
+#[must_use]
+pub fn uncalled<'a>(tools: impl IntoIterator<Item = &'a Value>) -> Vec<Skipped> {
+    let skipped = |tool: &Value| {
+        let name = tool.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        may_change(tool).map(|why| Skipped { tool: name, why })
+    };
+    tools.into_iter().filter_map(skipped).collect()
+}
+
+/// The skipped tools in one line: the first with the reasons, the others by name.
+#[must_use]
+pub fn describe_skipped(skipped: &[Skipped], is_throwaway: bool) -> Option<String> {
     let count = match skipped.len() {
         0 => return None,
-        1 => "1 tool was not called because it may be destructive".to_owned(),
-        n => format!("{n} tools were not called because they may be destructive"),
+        1 => "1 tool was not called because it may change something".to_owned(),
+        n => format!("{n} tools were not called because they may change something"),
     };
-    let named: Vec<String> =
-        skipped.iter().map(|skipped| format!("{} ({})", skipped.tool, skipped.why)).collect();
-    Some(format!("{count}: {}", first_few(&named, NAMED)))
+    let named = skipped.iter().enumerate().map(|(number, Skipped { tool, why })| {
+        if number < NAMED { format!("{tool} ({why})") } else { tool.clone() }
+    });
+    let named: Vec<String> = named.collect();
+    let harmless = match is_throwaway {
+        true => {
+            "; nothing that it changes outlasts this server, so --allow-destructive is safe here"
+        }
+        false => "",
+    };
+    Some(format!("{count}: {}{harmless}", first_few(&named, MAX_NAMED)))
+}
+
+/// The end of a verdict: the tools that it is not about.
+pub(crate) fn not_about(skipped: usize) -> String {
+    match skipped {
+        0 => String::new(),
+        1 => "; 1 tool that may change something was not called".to_owned(),
+        n => format!("; {n} tools that may change something were not called"),
+    }
 }

@@ -61,6 +61,9 @@ const OPENINGS: &[&str] = &[
 ];
 /// The words at the start of a text in which a clear refusal may follow, such as "Path /x is not allowed".
 const HEAD_CHARS: usize = 200;
+/// The characters of a word that are read, and of a text.
+const WORD_CHARS: usize = 60;
+const MAX_READ_CHARS: usize = 1 << 20;
 const IN_HEAD: &[&str] = &[
     " access denied",
     " cannot be ",
@@ -114,12 +117,23 @@ fn says_error(value: &Value) -> bool {
 }
 
 fn reads_as_refusal(text: &str) -> bool {
-    let head: String = text.chars().take(HEAD_CHARS).collect::<String>().to_lowercase();
+    let head = head(text).to_lowercase();
     let head = head.replace('\u{2019}', "'");
     let start = head.trim_start_matches(|c: char| !c.is_alphanumeric());
     OPENINGS.iter().any(|opening| start.starts_with(opening))
         || names_an_error(start)
         || IN_HEAD.iter().any(|phrase| start.contains(phrase))
+}
+
+/// The start of a text, with at most so much of each word: a refusal often repeats a long argument before it says
+/// what is wrong with it.
+fn head(text: &str) -> String {
+    let mut in_word = 0;
+    let is_kept = |c: &char| {
+        in_word = if c.is_whitespace() { 0 } else { in_word + 1 };
+        in_word <= WORD_CHARS
+    };
+    text.chars().take(MAX_READ_CHARS).filter(is_kept).take(HEAD_CHARS).collect()
 }
 
 /// Returns whether a text begins as "Database error: …" does.
@@ -171,5 +185,14 @@ mod tests {
         ] {
             assert!(!is_refusal(&json!({}), text), "{text}");
         }
+    }
+
+    #[test]
+    fn a_long_argument_does_not_hide_the_refusal_behind_it() {
+        let long = "a".repeat(65_000);
+        let said = format!("Document {long}.docx does not exist");
+        assert!(is_refusal(&json!({}), &said));
+        let said = format!("Read {long} and found nothing that is wrong");
+        assert!(!is_refusal(&json!({}), &said));
     }
 }

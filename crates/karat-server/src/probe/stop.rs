@@ -41,6 +41,11 @@ impl Deadline {
         Deadline(limit.and_then(|limit| Instant::now().checked_add(limit)))
     }
 
+    /// The time that is left; none if there is no limit.
+    pub(crate) fn left(self) -> Option<Duration> {
+        self.0.map(|ends| ends.saturating_duration_since(Instant::now()))
+    }
+
     /// True if the time is up.
     pub(crate) fn is_over(self) -> bool {
         self.0.is_some_and(|ends| Instant::now() >= ends)

@@ -1,4 +1,4 @@
-//! The tools that may be called unasked, and the arguments to call them with.
+//! The arguments to call tools with that may be called unasked.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -9,25 +9,17 @@ use regex::Regex;
 use serde_json::{Map, Value};
 
 use crate::fuzz::generate::{cases, plainest};
-use crate::probe::destructive_tools::{destructive, is_in, split_name};
+use crate::probe::destructive_tools::{is_in, split_name};
 
 /// The arguments of one call.
 pub(crate) type Call = Map<String, Value>;
-
-/// Words in the names of tools that leave something behind, without destroying anything.
-const CHANGES: &str = "\
-    activate allocate apply approve assign attach authorize begin book bookmark checkout clone comment \
-    configure connect copy create duplicate enable enqueue favorite follow fork grant import increment \
-    index ingest init initialize invite join launch learn like link lock login logout make mark \
-    mount new notify order pause pin provision queue react record register release \
-    remember reply reserve resume retry rotate schedule seed share sign simulate sleep spawn stage star \
-    start stash store subscribe sync tag toggle touch trigger unlock unmount unstage upgrade upsert vote \
-    wait";
 
 /// The number of generated inputs among which valid ones are looked for.
 const GENERATED: usize = 24;
 /// The number of values of one parameter that are tried after the first.
 const OTHER_VALUES: usize = 3;
+/// The bytes of all generated arguments of a call.
+const MAX_INPUT_BYTES: usize = 1_000;
 /// The number of files of a folder that are looked at.
 const MAX_ENTRIES: usize = 200;
 
@@ -38,28 +30,6 @@ static EXAMPLE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     )
     .ok()
 });
-
-/// The reason for which a tool is not called without permission, if there is one: it may destroy or change
-/// something.
-pub(crate) fn may_change(definition: &Value) -> Option<String> {
-    if let Some(why) = destructive(definition) {
-        return Some(why);
-    }
-    let hint = |key: &str| definition.get("annotations")?.get(key)?.as_bool();
-    match hint("readOnlyHint") {
-        Some(true) => return None,
-        Some(false) => return Some("it has readOnlyHint: false".to_owned()),
-        None => {}
-    }
-    let name = definition.get("name").and_then(Value::as_str).unwrap_or_default();
-    let words = split_name(name);
-    let word = words.iter().find(|word| is_in(word, CHANGES)).cloned();
-    // `add` and `add_numbers` compute; `add_note` keeps something.
-    let adds = words.first().is_some_and(|word| word == "add")
-        && words.get(1).is_some_and(|word| !is_in(word, "numbers number integers two values"));
-    let word = word.or_else(|| adds.then(|| "add".to_owned()))?;
-    Some(format!("it has no readOnlyHint, and its name contains {word:?}"))
-}
 
 /// Known facts about the place of a server: values for arguments are taken from it.
 #[derive(Clone, Debug, Default)]
@@ -152,11 +122,18 @@ pub(crate) fn calls(
     calls.extend(cases(schema, GENERATED, 0).into_iter().map(|case| case.arguments));
     let mut seen: Vec<Call> = Vec::new();
     for call in calls {
-        if !seen.contains(&call) && valid(&call) {
+        // Nobody reads a case with a long text in it, and a server that accepts one shows nothing by that.
+        if !seen.contains(&call) && is_short(&call, known) && valid(&call) {
             seen.push(call);
         }
     }
     seen
+}
+
+/// Returns whether no text of a call is long, apart from those that the user gave.
+fn is_short(call: &Call, known: &Map<String, Value>) -> bool {
+    let own = call.iter().filter(|(name, value)| known.get(*name) != Some(value));
+    own.map(|(_, value)| value.to_string().len()).sum::<usize>() <= MAX_INPUT_BYTES
 }
 
 /// The values of `enum` after the first, by parameter.
@@ -246,21 +223,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_tools_that_read_are_called() {
-        let called = |definition: Value| may_change(&definition).is_none();
-        for name in ["get_time", "add", "add_numbers", "search", "list_notes", "get_orders"] {
-            assert!(called(json!({"name": name})), "{name}");
-        }
-        for name in ["create_note", "add_note", "toggle-x", "delete_all", "startJob"] {
-            assert!(!called(json!({"name": name})), "{name}");
-        }
-        let annotated = |hints: Value| called(json!({"name": "create_x", "annotations": hints}));
-        assert!(annotated(json!({"readOnlyHint": true})));
-        assert!(!annotated(json!({"readOnlyHint": false, "destructiveHint": false})));
-        assert!(!annotated(json!({"destructiveHint": false})));
-    }
-
-    #[test]
     fn arguments_come_from_names_and_descriptions_and_match_the_schema() {
         let schema = json!({
             "type": "object",
@@ -297,5 +259,19 @@ mod tests {
         assert_eq!(first(&["note://7", "note://8"]), "note://7");
         assert_eq!(first(&["https://example.com/a", "note://8"]), "note://8");
         assert!(!first(&["https://example.com/a"]).as_str().unwrap().contains("example.com"));
+    }
+
+    #[test]
+    fn a_call_has_no_long_text_unless_it_was_given() {
+        let schema =
+            json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]});
+        let around = Surroundings::default();
+        let size = |known: &Map<String, Value>| {
+            let calls = calls(Some(&schema), known, &around);
+            calls.iter().map(|call| call["a"].as_str().unwrap().len()).max().unwrap()
+        };
+        assert!(size(&Map::new()) <= MAX_INPUT_BYTES);
+        let given = Map::from_iter([("a".to_owned(), json!("b".repeat(3_000)))]);
+        assert_eq!(size(&given), 3_000);
     }
 }

@@ -28,6 +28,7 @@ use crate::controls::nothing;
 use crate::judge::{answer_of, judge};
 use crate::observation::{Attempt, Called, Outcome};
 use crate::probe::check_known;
+use crate::probe::destructive_tools::may_change;
 use crate::probe::live::not_started;
 use crate::probe::refusal::is_refusal;
 use crate::suite::variables::{self, Variables};
@@ -106,7 +107,7 @@ pub async fn suggest(
         let request =
             |arguments| Request { feature: Feature::Tool, name: tool.name().to_owned(), arguments };
         let requests: Vec<Request> = calls.into_iter().map(request).collect();
-        if let Some(why) = inputs::may_change(tool.raw()) {
+        if let Some(why) = may_change(tool.raw()) {
             writer.draft.leave_out(tool.name().to_owned(), requests.into_iter().next(), why);
             continue;
         }
@@ -136,15 +137,15 @@ pub async fn propose(
     feature: Feature,
     name: &str,
     arguments: Map<String, Value>,
-    may_change: bool,
+    is_allowed: bool,
 ) -> Result<String, EvalError> {
     let mut writer = Writer::start(spec, options).await?;
     if feature.is_tool() {
         let known = writer.tools.iter().map(Definition::name);
         check_known("--tool", "tool", &[name.to_owned()], known)?;
         let tool = writer.tools.iter().find(|tool| tool.name() == name);
-        let why = tool.and_then(|tool| inputs::may_change(tool.raw()));
-        if let Some(why) = why.filter(|_| !may_change) {
+        let why = tool.and_then(|tool| may_change(tool.raw()));
+        if let Some(why) = why.filter(|_| !is_allowed) {
             return Err(EvalError::config(format!(
                 "{name} may change something ({why}), and would be called three times; \
                  --allow-destructive calls it"

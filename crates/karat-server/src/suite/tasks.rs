@@ -12,7 +12,7 @@ const MAX_TTL_MS: u64 = 86_400_000;
 /// `task: true`, or `task: {ttl_ms, status, cancel}`.
 #[derive(Debug, Default)]
 pub struct TaskPlan {
-    /// The time for which the server is asked to keep the task.
+    /// The time for which the server is asked to keep the task, or must keep it where it decides.
     pub(crate) ttl_ms: Option<u64>,
     /// The state in which it must end; any that is an end by default.
     status: Option<String>,
@@ -74,6 +74,24 @@ impl TaskPlan {
             .iter()
             .map(|rule| format!("the task breaks the protocol: {rule}"))
             .collect();
+        // The call was not made, which is the reason.
+        if seen.unsupported.is_some() {
+            return reasons;
+        }
+        if seen.at_once {
+            let why = "the server, which decides what becomes a task, answered the call at once";
+            reasons.push(why.to_owned());
+            return reasons;
+        }
+        if let Some((wanted, kept)) = self.ttl_ms.zip(seen.kept_ms).filter(|(ttl, kept)| kept < ttl)
+        {
+            reasons.push(format!(
+                "the server keeps the task for {kept} ms; expected at least {wanted}"
+            ));
+        }
+        if !self.cancel && self.status.is_none() && seen.state() == Some("cancelled") {
+            reasons.push("the server cancelled the task, which nobody asked for".to_owned());
+        }
         if let Some(wanted) = &self.status
             && seen.state() != Some(wanted.as_str())
         {
@@ -108,10 +126,19 @@ mod tests {
         let plan: TaskPlan = serde_json::from_str(r#"{"status": "completed"}"#).unwrap();
         let seen = |states: &[&str]| TaskRun {
             states: states.iter().map(|state| (*state).to_owned()).collect(),
-            broken: Vec::new(),
+            ..TaskRun::default()
         };
         assert!(plan.unmet(&seen(&["working", "completed"])).is_empty());
         let why = plan.unmet(&seen(&["working", "failed"]));
         assert_eq!(why, ["the task was working, failed; expected to end as completed"]);
+        let at_once = TaskRun { at_once: true, ..TaskRun::default() };
+        assert!(plan.unmet(&at_once)[0].contains("answered the call at once"));
+        let plan: TaskPlan = serde_json::from_str(r#"{"ttl_ms": 60000}"#).unwrap();
+        let kept = |kept_ms| plan.unmet(&TaskRun { kept_ms, ..seen(&["completed"]) });
+        assert_eq!([None, Some(60_000)].map(kept), [[""; 0], [""; 0]]);
+        assert_eq!(
+            kept(Some(10)),
+            ["the server keeps the task for 10 ms; expected at least 60000"]
+        );
     }
 }

@@ -22,7 +22,7 @@ pub(crate) struct ProbeArgs {
     /// A recording (karat server record): inputs of calls that succeeded there are used; repeatable
     #[arg(long, value_name = "FILE")]
     pub(crate) from_recording: Vec<PathBuf>,
-    /// Call tools that may destroy something too
+    /// Call tools that may change or destroy something too
     #[arg(long)]
     pub(crate) allow_destructive: bool,
     /// The seed of everything random

@@ -493,7 +493,7 @@ pub(crate) struct ScanArgs {
     pub(crate) time_limit: u64,
     #[command(flatten)]
     pub(crate) times: ScanTimes,
-    /// Call tools that may destroy something too
+    /// Call tools that may change or destroy something too
     #[arg(long)]
     pub(crate) allow_destructive: bool,
     /// A rule of lint that is not run; repeatable

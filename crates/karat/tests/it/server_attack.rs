@@ -254,7 +254,8 @@ fn a_text_that_other_arguments_keep_from_being_used_holds_nothing() {
     do: [{when: {argument: body, then: [{fail: a GET request cannot have a body}], otherwise: [{text: sent}]}}]
 ",
     );
-    let case = ["server", "attack", "--json", "--case", "command-injection", "--"];
+    let case =
+        ["server", "attack", "--json", "--allow-destructive", "--case", "command-injection", "--"];
     let ran = scratch.karat(&[&case, &server[..]].concat());
     let report = report(&ran);
     let body = item(&report, "command-injection/request/body");
@@ -278,6 +279,38 @@ fn a_tool_that_accepts_a_sibling_folder_and_shows_nothing_of_it_holds_nothing() 
     let ran = scratch.karat(&[&case, &server[..]].concat());
     assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stderr.contains("accepts the path of a file outside"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_server_that_is_silent_under_a_flood_and_answers_everything_later_holds() {
+    let scratch = Scratch::new();
+    let slow =
+        "{when: {count: 8, then: [{wait_ms: 2500}, {text: done}], otherwise: [{text: done}]}}";
+    let server =
+        scratch.server(format!("tools: [{{name: slow, description: Is slow, do: [{slow}]}}]"));
+    let case = ["server", "attack", "--case", "request-flood", "--timeout-ms", "500", "--"];
+    scratch.karat(&[&case, &server[..]].concat()).expect(0);
+}
+
+#[test]
+fn a_server_that_ends_when_calls_are_cancelled_is_reported_with_that_cause() {
+    let scratch = Scratch::new();
+    // It ends a while after the cancellation, so nothing but the ping of the same session can show it.
+    let server = scratch.server(
+        "methods: {notifications/cancelled: [{wait_ms: 300}, {exit: 1}]}
+tools: [{name: slow, description: Is slow, do: [{wait_ms: 30}, {text: done}]}]",
+    );
+    let case =
+        ["server", "attack", "--json", "--case", "request-flood", "--timeout-ms", "500", "--"];
+    let ran = scratch.karat(&[&case, &server[..]].concat()).expect(1);
+    let report = report(&ran);
+    let flood = item(&report, "request-flood/slow");
+    let canary = flood["observed"]["evidence"]["canary"].as_str().unwrap();
+    assert!(
+        canary.contains("ended after calls without an answer within 0.5 s were cancelled")
+            && canary.contains("exit status: 1"),
+        "{canary}"
+    );
 }
 
 #[test]

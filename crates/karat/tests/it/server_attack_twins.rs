@@ -40,7 +40,8 @@ fn attack(scratch: &Scratch, mode: &str, arguments: &[&str]) -> Ran {
     std::fs::create_dir_all(scratch.path("root")).unwrap();
     std::fs::create_dir_all(scratch.path("tmp")).unwrap();
     let server = server.to_str().unwrap();
-    let mut all = vec!["server", "attack", "--timeout-ms", "5000", "--flood", "3"];
+    let mut all =
+        vec!["server", "attack", "--timeout-ms", "5000", "--flood", "3", "--allow-destructive"];
     all.extend(arguments);
     all.extend(["--", "python3", server, mode, "gone"]);
     let mut command = scratch.command(&all);

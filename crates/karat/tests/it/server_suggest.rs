@@ -106,7 +106,7 @@ fn nothing_is_changed_and_what_changes_or_is_private_is_not_expected() {
     assert!(!scratch.path("deleted").exists());
     let suite = scratch.read("suggested.yaml");
     for words in [
-        "# delete_all: it has no annotations, and its name contains \"delete\"",
+        "# delete_all: it has no readOnlyHint, and its name contains \"delete\"",
         "# create_note: it has no readOnlyHint, and its name contains \"create\"",
         "# query: called, and it ended with an answer that reads as an error: Error: the database",
         "# read_inbox: called, and it ended with a tool error: no inbox",

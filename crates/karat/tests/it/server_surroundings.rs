@@ -160,6 +160,120 @@ fn a_task_that_is_not_as_expected_fails_with_the_reason() {
     run(&scratch, &tasks(""), case).expect(2).says(&["unknown field `tll_ms`"]);
 }
 
+/// A server of revision 2026-07-28 with the tasks extension. A call that does not declare it is refused, and so is
+/// the response to a form that says anything but "Ada". `research` asks for it at the second look.
+fn extension(more: &str) -> String {
+    let base = "createdAt: '2026-11-17T12:00:00Z', lastUpdatedAt: '2026-11-17T12:00:00Z', ttlMs: 60000, pollIntervalMs: 20";
+    let task = |id: &str, status: &str, more: &str| {
+        format!("{{result: {{taskId: {id}, status: {status}, {base}{more}}}}}")
+    };
+    let get = |id: &str, status: &str, more: &str| {
+        task(id, status, &format!(", resultType: complete{more}"))
+    };
+    let is = |id: &str| {
+        format!("request: {{properties: {{taskId: {{const: {id}}}}}, required: [taskId]}}")
+    };
+    let declared = "request: {properties: {_meta: {properties: {io.modelcontextprotocol/clientCapabilities: {properties: {extensions: {required: [io.modelcontextprotocol/tasks]}}, required: [extensions]}}}}}";
+    let refused = "{error: {code: -32021, message: Missing required client capability}}";
+    let made = |id: &str| {
+        let created = task(id, "working", ", resultType: task");
+        format!("[{{when: {{{declared}, then: [{created}], otherwise: [{refused}]}}}}]")
+    };
+    let asks = get(
+        "r",
+        "input_required",
+        ", inputRequests: {who: {method: elicitation/create, params: {mode: form, message: Who, requestedSchema: {type: object, properties: {name: {type: string}}}}}}",
+    );
+    let done = get(
+        "r",
+        "completed",
+        ", result: {content: [{type: text, text: 'four sources for ${who}'}]}",
+    );
+    let failed = get("f", "failed", ", error: {code: -32603, message: rate limit}");
+    let bad = get(
+        "e",
+        "completed",
+        ", result: {content: [{type: text, text: no access}], isError: true}",
+    );
+    let (works, stays) = (get("r", "working", ""), get("s", "working", ""));
+    let gone = get("s", "cancelled", "");
+    let (research, failing, erring) = (is("r"), is("f"), is("e"));
+    let ada = "request: {properties: {taskId: {const: r}, inputResponses: {properties: {who: {properties: {action: {const: accept}, content: {properties: {name: {const: Ada}}, required: [name]}}, required: [action, content]}}, required: [who]}}, required: [taskId, inputResponses]}";
+    format!(
+        "methods:
+  initialize: [{{error: {{code: -32601, message: Method not found}}}}]
+  server/discover: [{{result: {{resultType: complete, ttlMs: 60000, cacheScope: public, supportedVersions: ['2026-07-28'], capabilities: {{tools: {{}}, extensions: {{io.modelcontextprotocol/tasks: {{}}}}}}, _meta: {{io.modelcontextprotocol/serverInfo: {{name: t, version: '1'}}}}}}}}]
+  tasks/get:
+    - when:
+        {declared}
+        otherwise: [{refused}]
+        then:
+          - when:
+              {research}
+              then: [{{when: {{variable: who, then: [{done}], otherwise: [{{when: {{count: 1, then: [{works}], otherwise: [{asks}]}}}}]}}}}]
+              otherwise: [{{when: {{{failing}, then: [{failed}], otherwise: [{{when: {{{erring}, then: [{bad}], otherwise: [{{when: {{variable: gone, then: [{gone}], otherwise: [{stays}]}}}}]}}}}]}}}}]
+  tasks/update: [{{when: {{{ada}, then: [{{set: {{who: Ada}}}}, {{result: {{resultType: complete}}}}], otherwise: [{{error: {{code: -32602, message: not Ada}}}}]}}}}]
+  tasks/cancel: [{{set: {{gone: true}}}}, {{result: {{resultType: complete{more}}}}}]
+tools:
+  - {{name: research, do: {}}}
+  - {{name: fails, do: {}}}
+  - {{name: errs, do: {}}}
+  - {{name: stays, do: {}}}
+  - {{name: plain, do: [{{result: {{resultType: complete, content: [{{type: text, text: plain}}]}}}}]}}
+  - {{name: unasked, do: [{}]}}
+",
+        made("r"),
+        made("f"),
+        made("e"),
+        made("s"),
+        task("u", "working", ", resultType: task"),
+    )
+}
+
+#[test]
+fn a_call_that_the_server_makes_a_task_is_polled_given_input_and_judged_by_its_result() {
+    let scratch = Scratch::new();
+    let cases = "  - {id: done, tool: research, task: {ttl_ms: 60000, status: completed}, expect: {equals: four sources for Ada}}
+  - {id: failed, tool: fails, task: {status: failed}, error: -32603, expect: {contains: rate limit}}
+  - {id: erred, tool: errs, task: {status: completed}, error: tool, expect: {contains: no access}}
+  - {id: cancelled, tool: stays, task: {cancel: true}, expect: {json: $.status, equals: cancelled}}
+  - {id: state, method: tasks/get, input: {taskId: r}, expect: {json: $.status, equals: completed}}
+  - {id: undeclared, tool: research, error: -32021}
+  - {id: plain, tool: plain, expect: {equals: plain}}
+";
+    let server = scratch.server(extension(""));
+    let command = serde_json::json!({"command": server[0], "args": [server[1]],
+        "policies": {"elicitation": {"accept": {"name": "Ada"}}}});
+    scratch.write("suite.yaml", format!("server: {command}\ncases:\n{cases}"));
+    scratch.karat(&["server", "test", "suite.yaml", "--timeout-ms", "5000"]).expect(0);
+}
+
+#[test]
+fn a_task_of_the_extension_that_is_not_as_expected_fails_with_the_reason() {
+    let scratch = Scratch::new();
+    for (case, reason) in [
+        ("{tool: fails, task: {status: completed}, error: any}", "expected to end as completed"),
+        ("{tool: fails, task: {ttl_ms: 90000}, error: any}", "expected at least 90000"),
+        ("{tool: plain, task: true}", "answered the call at once"),
+        ("{tool: stays, task: true}", "no answer in time"),
+        ("{tool: research, task: true}", "the task asks for input (elicitation/create)"),
+        ("{tool: unasked}", "the request did not declare the tasks extension"),
+    ] {
+        let ran = run(&scratch, &extension(""), &format!("  - {case}\n  - {{tool: plain}}\n"));
+        shows(&ran.expect(1), reason);
+    }
+    let script = extension(", taskId: s");
+    let ran = run(&scratch, &script, "  - {tool: stays, task: {cancel: true}}\n").expect(1);
+    shows(
+        &ran,
+        "the task breaks the protocol: tasks/cancel: the answer is a task; it must be empty",
+    );
+    let script = extension("").replace("extensions: {io.modelcontextprotocol/tasks: {}}", "x: {}");
+    let cases = "  - {tool: fails, task: true}\n  - {tool: plain}\n";
+    let ran = run(&scratch, &script, cases).expect(1);
+    shows(&ran, "the server does not declare the extension io.modelcontextprotocol/tasks");
+}
+
 #[test]
 fn the_instructions_of_a_server_are_not_results_with_an_attack_in_them() {
     let scratch = Scratch::new();

@@ -71,6 +71,20 @@ fn a_misspelt_matcher_is_named() {
 }
 
 #[test]
+fn a_number_among_texts_is_refused_as_a_number_alone_is() {
+    for condition in ["contains: 3", "contains: [a, 3]", "lacks: [a, 1.50]", "contains: [a, true]"]
+    {
+        let text = format!("cases:\n  - tool: t\n    expect: {{{condition}}}\n");
+        let message = message(&text);
+        assert!(message.starts_with("suite.yaml:3:"), "{condition}: {message}");
+        assert!(message.contains("a number in quotes is a text"), "{condition}: {message}");
+    }
+    let case = "cases:\n  - {tool: t, expected_output_contains: [a, 3]}\n";
+    assert!(message(case).contains("a number in quotes is a text"));
+    parse("suite.yaml", "cases:\n  - {tool: t, expect: {contains: [a, '3', \"1.50\"]}}\n").unwrap();
+}
+
+#[test]
 fn kinds_of_errors_are_distinguished() {
     let suite = parse(
             "errors.yaml",

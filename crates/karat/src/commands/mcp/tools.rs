@@ -263,8 +263,8 @@ fn scan() -> Value {
         "title": "Scan an MCP server",
         "description": "Starts a server that a configuration file of the project names, judges its tool \
             definitions, looks for hidden instructions, and calls its tools with generated inputs for \
-            some seconds. Tools that are declared destructive are not called; others may have effects of \
-            their own. A command cannot be given: add the server to the file first.",
+            some seconds. Tools that may change something, by their annotations, names or descriptions, are \
+            not called. A command cannot be given: add the server to the file first.",
         "inputSchema": {
             "type": "object",
             "properties": {

@@ -67,7 +67,7 @@ pub(super) struct Served {
     pub(super) redactor: Redactor,
 }
 
-fn check_allowed(allow: &[String]) -> Result<(), Stop> {
+pub(super) fn check_allowed(allow: &[String]) -> Result<(), Stop> {
     let rules = detectors::rules();
     let Some(id) = allow.iter().find(|id| rules.iter().all(|rule| rule.id != **id)) else {
         return Ok(());
@@ -84,7 +84,7 @@ pub(crate) fn of_file(path: &Path, allow: &[String]) -> Result<Outcome, Stop> {
 }
 
 /// Lints a live server.
-pub(super) fn of_server(
+fn of_server(
     spec: &ServerSpec,
     allow: &[String],
     options: &Options,
@@ -102,6 +102,11 @@ fn judge(source: &str, served: &Served, allow: &[String]) -> Result<Outcome, Sto
             "{source} offers no tools, so there is nothing to judge"
         )));
     }
+    Ok(judged(served, allow))
+}
+
+/// Judges what a server serves; without tools that is its instructions.
+pub(super) fn judged(served: &Served, allow: &[String]) -> Outcome {
     let settings = Settings {
         count_tokens: &karat_core::tokens::count,
         allow,
@@ -110,7 +115,7 @@ fn judge(source: &str, served: &Served, allow: &[String]) -> Result<Outcome, Sto
     };
     let mut outcome = lint::lint(&served.tools, &settings);
     hide(&mut outcome, &served.redactor);
-    Ok(outcome)
+    outcome
 }
 
 /// Definitions are judged as they were served; what is shown of them has no secrets in it.

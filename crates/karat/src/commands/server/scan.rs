@@ -5,14 +5,16 @@ use std::time::{Duration, Instant};
 
 use karat_core::evaluation::Common;
 use karat_core::finding::{Finding, Severity};
+use karat_core::provenance;
 use karat_core::report::{Check, CheckReport, Latency, Report, Verdict};
 use karat_io::input::write_atomic;
 use karat_io::text::{clip, printable};
-use karat_mcp::{Engine, Options, ServerSpec};
+use karat_mcp::{Engine, Isolation, Options, ServerSpec, Session};
 use karat_report::{Output, sarif};
 use karat_server::attack::reach::{self, Reach};
 use karat_server::attack::{self, Attack};
 use karat_server::fuzz::{self, Config, Fuzz};
+use karat_server::probe::live;
 use karat_server::probe::stop::StopRequest;
 use karat_server::probe::time::Time;
 use karat_server::probe::{self, Rule};
@@ -22,10 +24,13 @@ use super::{config_scan, detectors, lint, probing, target};
 use crate::cli::{ScanArgs, TargetArgs};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
+use crate::work::until_stopped;
 
 /// The number of findings of lint that are listed in full.
 const LISTED: usize = 40;
 const WIDTH: usize = 160;
+/// The number of listings that are timed where no tool may be called.
+const LISTINGS: usize = 10;
 /// The least time for looking at what the server can reach.
 const LEAST_REACH: Duration = Duration::from_secs(2);
 
@@ -46,7 +51,15 @@ pub(crate) fn scan(arguments: &ScanArgs, terminal: &Terminal) -> Result<Exit, St
         start_timeout: Duration::from_millis(arguments.times.start_timeout_ms),
         ..Options::default()
     };
-    let linted = lint::of_server(&spec, &arguments.allow, &options, terminal)?;
+    lint::check_allowed(&arguments.allow)?;
+    let served = lint::from_server(&spec, &options)?;
+    target::say_remarks(terminal, &options);
+    let linted = lint::judged(&served, &arguments.allow);
+    if let Some(why) = uncallable(&spec, &served, arguments) {
+        let latency = listing_latency(&spec, &options);
+        let latency = recording.finish(latency)?;
+        return without_calls(&spec, &linted, &why, latency, arguments, terminal);
+    }
     let stop = StopRequest::default();
     let config = Config {
         server: Some(spec.clone()),
@@ -94,6 +107,81 @@ pub(crate) fn scan(arguments: &ScanArgs, terminal: &Terminal) -> Result<Exit, St
     }
     let failed = failing > 0 || verdict == Some(Verdict::Fail);
     Ok(probing::exit(&stop, if failed { Exit::GateFailed } else { Exit::Pass }))
+}
+
+/// The reason for which no tool can be called, if there is one.
+fn uncallable(spec: &ServerSpec, served: &lint::Served, arguments: &ScanArgs) -> Option<String> {
+    if served.tools.is_empty() {
+        return Some("the server offers no tools".to_owned());
+    }
+    let skipped = live::uncalled(&served.tools);
+    if arguments.allow_destructive || skipped.len() < served.tools.len() {
+        return None;
+    }
+    let is_throwaway = spec.isolate.as_ref().is_some_and(Isolation::is_throwaway);
+    let why = live::describe_skipped(&skipped, is_throwaway)?;
+    let hint = if is_throwaway { "" } else { "; --allow-destructive calls them" };
+    Some(served.redactor.hidden(format!("{why}{hint}")))
+}
+
+/// The time that listing the tools takes, for a server none of whose tools may be called.
+fn listing_latency(spec: &ServerSpec, options: &Options) -> Result<Option<Latency>, Stop> {
+    let listing = async {
+        let session = Session::start(spec, options).await.map_err(target::not_started)?;
+        let mut times = Vec::with_capacity(LISTINGS);
+        for _ in 0..LISTINGS {
+            let started = Instant::now();
+            session.tools().await.map_err(Stop::not_measured)?;
+            times.push(started.elapsed());
+        }
+        session.close().await;
+        Ok(provenance::quantiles(&times))
+    };
+    until_stopped(listing, "interrupted")
+}
+
+/// The scan of a server none of whose tools may be called: it ends by what was found in the definitions.
+fn without_calls(
+    spec: &ServerSpec,
+    linted: &karat_server::lint::Outcome,
+    why: &str,
+    latency: Option<Latency>,
+    arguments: &ScanArgs,
+    terminal: &Terminal,
+) -> Result<Exit, Stop> {
+    let findings: Vec<&Finding> = linted.findings.iter().collect();
+    if let Some(path) = &arguments.sarif {
+        let rules = detectors::rules();
+        write_atomic(path, sarif::document(&log(&rules, &findings)).as_bytes())?;
+    }
+    let document = CheckReport::of(Vec::new());
+    for path in &arguments.outputs {
+        let rendered = Output::of(path).and_then(|output| output.render(&document));
+        write_atomic(path, rendered.map_err(Stop::bad_input)?.as_bytes())?;
+    }
+    if terminal.json() {
+        terminal.print_json(&serde_json::json!({
+            "schema": "karat.scan/1",
+            "lint": linted,
+            "fuzz": document,
+            "reach": null,
+            "not_called": why,
+            "latency_ms": latency,
+        }))?;
+    } else {
+        let mut out = listed(linted);
+        out.push_str(&counts(&spec.describe(), linted, None));
+        let _ = writeln!(out, "no tool was called, so nothing is known about its answers");
+        if let Some(Latency { n, p50, max, .. }) = latency {
+            let _ = writeln!(out, "latency of {n} listings: p50 {p50:.1} ms, longest {max:.1} ms");
+        }
+        let _ = writeln!(out, "note: {}", printable(why));
+        out.push_str(&reach_rows(spec, &Err("no tool was called".to_owned())));
+        terminal.print(&out)?;
+    }
+    let fail_on = probe::FailOn::from(arguments.fail_on);
+    let failed = findings.iter().any(|finding| fail_on.fails(finding.severity));
+    Ok(if failed { Exit::GateFailed } else { Exit::Pass })
 }
 
 /// The time for looking at what the server can reach: a third of that for the fuzz, or what is left of half as much
@@ -187,6 +275,26 @@ fn table(
     fuzzed: &[Finding],
     report: &Report,
 ) -> String {
+    let mut out = listed(linted);
+    out.push_str(&probing::listed(fuzzed));
+    out.push_str(&counts(server, linted, Some(fuzzed)));
+    // Controls that landed where they must are of no interest at a glance.
+    let is_shown = |check: &&Check| check.rule != "control" || check.verdict != Verdict::Pass;
+    for check in report.gate.iter().flat_map(|gate| &gate.checks).filter(is_shown) {
+        let _ = writeln!(out, "{}", printable(&check.reason));
+    }
+    if let Some(latency) = &report.environment.latency_ms {
+        let Latency { n, p50, p99, .. } = latency;
+        let _ = writeln!(out, "latency of {n} answers: p50 {p50:.1} ms, p99 {p99:.1} ms");
+    }
+    for warning in &report.warnings {
+        let _ = writeln!(out, "note: {}", printable(warning));
+    }
+    out
+}
+
+/// The findings of lint that are worth acting on.
+fn listed(linted: &karat_server::lint::Outcome) -> String {
     let mut out = String::new();
     let serious = |finding: &&Finding| finding.severity > Severity::Note;
     let listed: Vec<&Finding> = linted.findings.iter().filter(serious).collect();
@@ -201,30 +309,33 @@ fn table(
         let more = listed.len() - LISTED;
         let _ = writeln!(out, "and {more} more: `karat server lint` lists them all");
     }
-    out.push_str(&probing::listed(fuzzed));
+    out
+}
+
+/// The number of findings of each severity; of calls, if there were any.
+fn counts(
+    server: &str,
+    linted: &karat_server::lint::Outcome,
+    fuzzed: Option<&[Finding]>,
+) -> String {
+    let mut out = String::new();
     let count = |findings: &[Finding], severity| {
         findings.iter().filter(|finding| finding.severity == severity).count()
     };
     let _ = writeln!(out, "\n{}", printable(server));
     let _ = writeln!(out, "{:<12}{:>8}{:>10}{:>8}", "", "errors", "warnings", "notes");
-    for (what, findings) in [("definitions", linted.findings.as_slice()), ("fuzz", fuzzed)] {
+    let definitions = ("definitions", linted.findings.as_slice());
+    for (what, findings) in std::iter::once(definitions).chain(fuzzed.map(|found| ("fuzz", found)))
+    {
         let [errors, warnings, notes] = [Severity::Error, Severity::Warning, Severity::Note]
             .map(|severity| count(findings, severity));
         let _ = writeln!(out, "{what:<12}{errors:>8}{warnings:>10}{notes:>8}");
     }
-    let _ = writeln!(out, "{} tools, {} tokens of definitions", linted.tools, linted.tokens);
-    // Controls that landed where they must are of no interest at a glance.
-    let is_shown = |check: &&Check| check.rule != "control" || check.verdict != Verdict::Pass;
-    for check in report.gate.iter().flat_map(|gate| &gate.checks).filter(is_shown) {
-        let _ = writeln!(out, "{}", printable(&check.reason));
-    }
-    if let Some(latency) = &report.environment.latency_ms {
-        let Latency { n, p50, p99, .. } = latency;
-        let _ = writeln!(out, "latency of {n} answers: p50 {p50:.1} ms, p99 {p99:.1} ms");
-    }
-    for warning in &report.warnings {
-        let _ = writeln!(out, "note: {}", printable(warning));
-    }
+    let tools = match linted.tools {
+        1 => "1 tool".to_owned(),
+        n => format!("{n} tools"),
+    };
+    let _ = writeln!(out, "{tools}, {} tokens of definitions", linted.tokens);
     out
 }
 

@@ -151,8 +151,11 @@ fn written(name: Option<&str>, spec: &ServerSpec) -> Option<Value> {
 /// The counts of a suite on one line.
 pub(crate) fn counts(found: &Suggestion) -> String {
     let Suggestion { cases, tools, read_only, covered, resources, prompts, .. } = found;
+    let plural = |count: &usize| if *count == 1 { "" } else { "s" };
     let mut out = format!(
-        "{cases} cases: {covered} of {read_only} read-only tools are called ({tools} tools in all)"
+        "{cases} case{}: {covered} of {read_only} read-only tools are called ({tools} tool{} in all)",
+        plural(cases),
+        plural(tools)
     );
     for (count, what) in [(resources, "resource"), (prompts, "prompt")] {
         match count {
