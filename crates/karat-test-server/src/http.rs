@@ -121,7 +121,7 @@ fn connection(server: &Arc<Server>, stream: &TcpStream) -> Option<()> {
     stream.set_nodelay(true).ok()?;
     let mut reader = BufReader::new(stream.try_clone().ok()?.take(u64::MAX));
     loop {
-        let Request { is_post, body, is_foreign, params } = request(&mut reader)?;
+        let Request { is_post, body, is_foreign, params, name } = request(&mut reader)?;
         let sent = Sent { stream: stream.try_clone().ok()?, state: State::Nothing };
         let response = Arc::new(Response { server: Arc::clone(server), sent: Mutex::new(sent) });
         let message: Option<Value> = serde_json::from_slice(&body).ok();
@@ -130,6 +130,9 @@ fn connection(server: &Arc<Server>, stream: &TcpStream) -> Option<()> {
             _ if !is_post => response.status("405 Method Not Allowed"),
             None => response.status("400 Bad Request"),
             Some(message) if server.script.own_params && !are_arguments(&params, &message) => {
+                response.status("400 Bad Request");
+            }
+            Some(message) if server.script.own_params && !is_named(name.as_ref(), &message) => {
                 response.status("400 Bad Request");
             }
             Some(message) if server.take_answer(&message) => response.status("202 Accepted"),
@@ -152,6 +155,14 @@ struct Request {
     is_foreign: bool,
     /// The values of its `Mcp-Param-…` headers, in lower case.
     params: Vec<String>,
+    /// Its `Mcp-Name` header, in lower case.
+    name: Option<String>,
+}
+
+/// True unless the message is about a task that the `Mcp-Name` header does not name.
+fn is_named(name: Option<&String>, message: &Value) -> bool {
+    let is_of_task = plain(&message["method"]).starts_with("tasks/");
+    !is_of_task || name == Some(&plain(&message["params"]["taskId"]).to_ascii_lowercase())
 }
 
 /// True if every value is that of an argument.
@@ -168,7 +179,7 @@ fn request(reader: &mut BufReader<std::io::Take<TcpStream>>) -> Option<Request> 
     reader.get_mut().set_limit(MAX_REQUEST_BYTES);
     let (mut length, mut is_post, mut is_first) = (0_usize, false, true);
     let mut is_foreign = false;
-    let mut params = Vec::new();
+    let (mut params, mut named) = (Vec::new(), None);
     loop {
         let mut line = String::new();
         if reader.read_line(&mut line).ok()? == 0 {
@@ -183,6 +194,9 @@ fn request(reader: &mut BufReader<std::io::Take<TcpStream>>) -> Option<Request> 
         {
             params.push(value.trim().to_owned());
         }
+        if let Some(value) = line.strip_prefix("mcp-name:") {
+            named = Some(value.trim().to_owned());
+        }
         if let Some(value) = line.strip_prefix("content-length:") {
             length = value.trim().parse().ok()?;
         }
@@ -196,5 +210,5 @@ fn request(reader: &mut BufReader<std::io::Take<TcpStream>>) -> Option<Request> 
     }
     let mut body = Vec::new();
     reader.take(length as u64).read_to_end(&mut body).ok()?;
-    (body.len() == length).then_some(Request { is_post, body, is_foreign, params })
+    (body.len() == length).then_some(Request { is_post, body, is_foreign, params, name: named })
 }

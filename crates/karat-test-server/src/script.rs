@@ -23,7 +23,8 @@ pub(crate) struct Script {
     pub(crate) concurrent: bool,
     /// Refuses requests over HTTP whose `Host` or `Origin` is not its own.
     pub(crate) own_host: bool,
-    /// Refuses calls over HTTP with an `Mcp-Param-…` header that is not the value of an argument.
+    /// Refuses calls over HTTP with an `Mcp-Param-…` header that is not the value of an argument, and requests about
+    /// a task without its id in the `Mcp-Name` header.
     pub(crate) own_params: bool,
     /// Replacements in the text of every message, such as `[["/", "\\/"]]`.
     pub(crate) replace: Vec<(String, String)>,

@@ -249,6 +249,18 @@ fn a_call_that_the_server_makes_a_task_is_polled_given_input_and_judged_by_its_r
 }
 
 #[test]
+fn requests_about_a_task_name_it_in_a_header() {
+    let scratch = Scratch::new();
+    let server = Served::start(&format!("own_params: true\n{}", extension("")));
+    let cases =
+        "  - {tool: errs, task: {status: completed}, error: tool, expect: {contains: no access}}
+  - {method: tasks/get, input: {taskId: e}, expect: {json: $.status, equals: completed}}
+";
+    scratch.write("suite.yaml", format!("cases:\n{cases}"));
+    scratch.karat(&["server", "test", "suite.yaml", "--url", &server.url]).expect(0);
+}
+
+#[test]
 fn a_task_of_the_extension_that_is_not_as_expected_fails_with_the_reason() {
     let scratch = Scratch::new();
     for (case, reason) in [
