@@ -90,8 +90,15 @@ pub(super) fn look_up(text: &str, hits: &mut Vec<Hit>) {
     let bytes = text.as_bytes();
     let mut look = |start: usize, place: &Place<'_>| {
         let found = terms.longest(place, |length| ends_word(text, start + length));
-        if let Some((length, mask)) = found {
-            hits.push(Hit::new(start, start + length, mask));
+        match found {
+            // A phrase is kept without a meaning, so that it hides the words in it.
+            Some((length, mask)) if mask.has(Mask::ORDINARY) => {
+                if place.word < length {
+                    hits.push(Hit::new(start, start + length, Mask::NONE));
+                }
+            }
+            Some((length, mask)) => hits.push(Hit::new(start, start + length, mask)),
+            None => {}
         }
     };
     let mut at = 0;
