@@ -38,7 +38,10 @@ fn rules_about_others(reading: &Reading<'_>) -> Vec<Finding> {
             continue;
         }
         let moves = Mask::PUT.and(Mask::TRANSFER);
-        if around.has(Mask::EXTERNAL) && here.has(moves)
+        // A tool that is only known by its name is most often a sibling, and documentation has links.
+        let foreign = here.has(Mask::PEER.and(Mask::OTHER_TOOL));
+        let outside = here.has(Mask::EXTERNAL) || foreign && around.has(Mask::EXTERNAL);
+        if outside && (here.has(Mask::TRANSFER) || window.orders(Mask::PUT))
             || around.has(Mask::CONCEAL)
             || here.has(Mask::MAILBOX)
         {

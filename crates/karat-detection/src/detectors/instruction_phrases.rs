@@ -78,7 +78,9 @@ fn judge(reading: &Reading<'_>, window: &Window<'_, '_>, findings: &mut Vec<Find
     }
     if here.has(Mask::CONCEAL) && !here.has(Mask::CARE) {
         let handled = around.has(Mask::SENSITIVE) && around.has(Mask::PUT.and(Mask::COLLECT));
-        let tier = if around.has(HARM) || handled { Tier::Block } else { Tier::Warn };
+        // A tool that sends mail speaks of sending wherever it says what not to claim.
+        let harm = around.has(HARM.without(reading.purpose));
+        let tier = if harm || handled { Tier::Block } else { Tier::Warn };
         add("conceal", tier, "hides something from the user");
     }
     let outwards = Mask::EXTERNAL.and(Mask::THIRD_PARTY).and(Mask::SENSITIVE);
@@ -103,20 +105,35 @@ fn exfiltration(reading: &Reading<'_>, window: &Window<'_, '_>, findings: &mut V
         && (window.close(Mask::CONTEXT, hands_over, 120)
             || window.close(Mask::CONTEXT, Mask::DIVULGE, 30))
         && !window.cited(Mask::CONTEXT)
+        && !window.context_is_own_data()
+        // A switch describes what the tool does, unless it names another place.
+        && (!window.documents_switch() || here.has(Mask::EXTERNAL.and(Mask::PEER)))
     {
-        add(
-            "hand-over-context",
-            Tier::Block,
-            "asks for the conversation or for the model's instructions",
+        // A description says what a call returns in the same words as an attack, but does not order it.
+        let told = matches!(
+            reading.part(window.sentence).surface,
+            Surface::Description | Surface::Title | Surface::Output
         );
+        let ordered = window.close_order(Mask::CONTEXT, hands_over, 120)
+            || window.close(Mask::CONTEXT, Mask::DIVULGE, 30);
+        let tier = if told && !ordered { Tier::Warn } else { Tier::Block };
+        add("hand-over-context", tier, "asks for the conversation or for the model's instructions");
     }
     let secrets = Mask::SECRET.and(Mask::SECRET_PATH);
     let own = reading.purpose.has(secrets);
     let takes = hands_over.and(Mask::COLLECT).and(Mask::WHOLE).and(Mask::DIVULGE);
     if !own && window.close(Mask::SECRET_PATH, takes, 60) && !here.has(Mask::NEGATION) {
-        add("takes-secret-file", Tier::Block, "reads or passes on a file that holds secrets");
+        // A tool may say which file it reads; that it takes the file elsewhere, or that the reader should
+        // open it, is another matter.
+        let ordered = window.close_order(Mask::SECRET_PATH, takes, 60);
+        let taken = ordered || here.has(Mask::TRANSFER) || window.orders(Mask::PUT);
+        let tier = if taken { Tier::Block } else { Tier::Warn };
+        add("takes-secret-file", tier, "reads or passes on a file that holds secrets");
     }
-    if here.has(secrets) && window.close(secrets, hands_over, 80) {
+    if here.has(secrets)
+        && window.close(secrets, hands_over, 80)
+        && (here.has(Mask::TRANSFER) || window.orders(Mask::PUT))
+    {
         let suspicious = Mask::EXTERNAL
             .and(Mask::CONCEAL)
             .and(Mask::UNASKED)
@@ -127,7 +144,10 @@ fn exfiltration(reading: &Reading<'_>, window: &Window<'_, '_>, findings: &mut V
         if here.has(Mask::EXTERNAL) || around.has(Mask::CONCEAL.and(Mask::UNASKED)) {
             add("hand-over-secret", Tier::Block, "forwards secrets");
         } else if !own && here.has(suspicious) {
-            add("hand-over-secret", Tier::Warn, "asks for secrets that the tool does not need");
+            let ordered = window.close_order(secrets, Mask::PUT, 40);
+            let into = ordered && window.names_parameter_without(secrets);
+            let tier = if into { Tier::Block } else { Tier::Warn };
+            add("hand-over-secret", tier, "asks for secrets that the tool does not need");
         }
     }
     if !own

@@ -150,6 +150,8 @@ meanings! {
     NAMED_TOOL
     /// The word "tool" itself.
     TOOL_WORD
+    /// Of no interest: hides shorter terms in it, and the same word of other languages.
+    ORDINARY
 }
 
 impl Mask {

@@ -39,6 +39,9 @@ fn names(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
     let mut secrets = 0;
     for part in reading.parts.iter().filter(|part| part.surface == Surface::ParameterName) {
         let mask = part.mask;
+        if !mask.has(Mask::SECRET.and(Mask::CONTEXT)) || !part.may_carry_text() {
+            continue;
+        }
         if mask.has(Mask::SECRET) && !reading.purpose.has(Mask::SECRET) {
             secrets += 1;
             if secrets == 2 {
@@ -66,11 +69,13 @@ fn descriptions(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
         {
             continue;
         }
+        let carries = part.may_carry_text();
         let name = part.parameter.map(mask_of_name).unwrap_or(Mask::NONE);
         let known = reading.purpose | name;
         let secrets = Mask::SECRET.and(Mask::SECRET_PATH);
         let asked = window.close(secrets, Mask::PUT, 80);
-        if here.has(secrets) && asked && !known.has(secrets) && !here.has(Mask::NEGATION) {
+        if carries && here.has(secrets) && asked && !known.has(secrets) && !here.has(Mask::NEGATION)
+        {
             // Ordinary documentation mentions tokens; an attack wants those of somebody.
             let grave = Mask::SECRET_PATH
                 .and(Mask::USER)
@@ -90,13 +95,16 @@ fn descriptions(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
         {
             let message = "the text asks to switch off a control";
             findings.push(window.finding("weakens-control", Tier::Block, message));
-        } else if here.has(Mask::CONTEXT)
+        } else if carries
+            && here.has(Mask::CONTEXT)
             && !is_about_models(reading)
             && here.has(Mask::WHOLE.and(Mask::PUT))
+            && !window.context_is_own_data()
         {
             let message = "the text asks for the conversation or the model's instructions";
             findings.push(window.finding("collects-context", Tier::Block, message));
-        } else if here.has(Mask::PERSONAL)
+        } else if carries
+            && here.has(Mask::PERSONAL)
             && !known.has(Mask::PERSONAL)
             && here.has(
                 Mask::WHOLE.and(Mask::COLLECT).and(Mask::UNASKED).and(Mask::ALWAYS).and(Mask::PUT),

@@ -1,7 +1,7 @@
 //! A sentence and its neighbours: the unit that most rules judge.
 
 use super::finding::{Finding, Tier, excerpt};
-use super::meaning::Mask;
+use super::meaning::{Hit, Mask};
 use super::reading::{Reading, Sentence, Surface};
 
 /// A sentence with its neighbours in the same text.
@@ -55,6 +55,110 @@ impl Window<'_, '_> {
                 |end: Option<usize>| end.is_some_and(|end| hit.start.saturating_sub(end) <= bytes);
             is_one && near(other_ends) || is_other && near(one_ends)
         })
+    }
+
+    /// As [`Window::close`], where the other meaning has the form of an order: "read the file" counts, and
+    /// "reads the file", "including the file" and "the file is read" do not.
+    pub(super) fn close_order(&self, one: Mask, other: Mask, bytes: usize) -> bool {
+        let hits = self.reading.hits(self.sentence).iter().filter(|hit| !hit.negated);
+        let orders = hits.clone().filter(|hit| hit.mask.has(other) && !self.narrates(hit));
+        // Orders are few, and only sentences that `close` finds come here.
+        orders.into_iter().any(|order| {
+            hits.clone().filter(|hit| hit.mask.has(one)).any(|hit| {
+                let gap = hit.start.saturating_sub(order.end) + order.start.saturating_sub(hit.end);
+                gap <= bytes
+            })
+        })
+    }
+
+    /// Returns true if one of these meanings has the form of an order.
+    pub(super) fn orders(&self, mask: Mask) -> bool {
+        let mut hits = self.reading.hits(self.sentence).iter();
+        hits.any(|hit| hit.mask.has(mask) && !hit.negated && !self.narrates(hit))
+    }
+
+    /// Returns true if the form of an English verb says what happens, not what the reader shall do.
+    fn narrates(&self, hit: &Hit) -> bool {
+        // A term may be the stem of the word.
+        let rest = self.reading.text(hit.end, self.sentence.end);
+        let rest = rest.bytes().take_while(u8::is_ascii_lowercase).count();
+        let word = self.reading.text(hit.start, hit.end + rest);
+        let before = self.reading.text(self.sentence.start, hit.start).trim_end();
+        let follows = |words: &[&str]| {
+            let last = before.rsplit(' ').next().unwrap_or_default();
+            words.contains(&last)
+        };
+        if follows(&["be"]) {
+            // "Can be read" is a fact, "must be read" an order.
+            let before = before.trim_end_matches("be").trim_end();
+            return ["can", "may", "will", "could", "would"]
+                .iter()
+                .any(|word| before.ends_with(word));
+        }
+        follows(&["is", "are", "was", "were", "been", "being"])
+            || word.ends_with("ing")
+            || word.ends_with("ed")
+            || word.ends_with('s') && !word.ends_with("ss") && !word.contains(' ')
+    }
+
+    /// Returns true if every mention of the conversation or of another part of the context is about things
+    /// that the tool itself deals with: a help desk has conversations, a mail server has messages.
+    pub(super) fn context_is_own_data(&self) -> bool {
+        const GENERAL: &[&str] = &[
+            "all",
+            "this",
+            "that",
+            "full",
+            "entire",
+            "whole",
+            "user",
+            "user's",
+            "your",
+            "what",
+            "last",
+            "earlier",
+            "prior",
+            "previous",
+            "original",
+            "everything",
+            "open",
+            "opened",
+            "other",
+        ];
+        let declares = |word: &str| {
+            let stem = word.trim_end_matches('s');
+            stem.len() >= 4 && !GENERAL.contains(&word) && self.reading.declares(stem)
+        };
+        let hits = self.reading.hits(self.sentence);
+        let mut mentions = hits.iter().filter(|hit| hit.mask.has(Mask::CONTEXT) && !hit.negated);
+        mentions.all(|hit| self.reading.text(hit.start, hit.end).split([' ', '_']).any(declares))
+    }
+
+    /// Returns true if the sentence names a parameter of the tool, in quotation marks of code, whose own name
+    /// has none of these meanings.
+    pub(super) fn names_parameter_without(&self, mask: Mask) -> bool {
+        let text = self.reading.sentence_text(self.sentence);
+        text.split('`').skip(1).step_by(2).any(|name| {
+            self.reading.parts.iter().any(|part| {
+                part.surface == Surface::ParameterName
+                    && part.raw.eq_ignore_ascii_case(name)
+                    && !part.mask.has(mask)
+            })
+        })
+    }
+
+    /// Returns true if the sentence documents a parameter that cannot carry a text, in the schema or in a
+    /// list of arguments: `include_notes (bool): add the notes`.
+    pub(super) fn documents_switch(&self) -> bool {
+        if !self.reading.part(self.sentence).may_carry_text() {
+            return true;
+        }
+        let text = self.reading.sentence_text(self.sentence);
+        let text = text.trim_start_matches(['-', '*', ' ', '`']);
+        let name = text.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+        let after = text[name.count()..].trim_start_matches(['`', ' ']);
+        let kinds = ["(bool", "(int", "(number", "(float", "(optional bool", "(optional[bool"];
+        kinds.iter().any(|kind| after.starts_with(kind))
     }
 
     /// Returns true if every mention of a meaning is in quotation marks.
@@ -142,7 +246,6 @@ impl Quotes<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::meaning::Hit;
     use super::*;
     use crate::definition::{ScanInput, Tool};
 

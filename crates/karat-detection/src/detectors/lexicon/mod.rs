@@ -90,8 +90,15 @@ pub(super) fn look_up(text: &str, hits: &mut Vec<Hit>) {
     let bytes = text.as_bytes();
     let mut look = |start: usize, place: &Place<'_>| {
         let found = terms.longest(place, |length| ends_word(text, start + length));
-        if let Some((length, mask)) = found {
-            hits.push(Hit::new(start, start + length, mask));
+        match found {
+            // A phrase is kept without a meaning, so that it hides the words in it.
+            Some((length, mask)) if mask.has(Mask::ORDINARY) => {
+                if place.word < length {
+                    hits.push(Hit::new(start, start + length, Mask::NONE));
+                }
+            }
+            Some((length, mask)) => hits.push(Hit::new(start, start + length, mask)),
+            None => {}
         }
     };
     let mut at = 0;
@@ -294,11 +301,20 @@ mod tests {
 
     #[test]
     fn every_term_is_found_where_it_is_alone() {
+        let is_ordinary = |entry: &Entry| matches!(entry.heading, Heading::Meaning(mask) if mask.has(Mask::ORDINARY));
+        let ordinary: BTreeSet<&str> =
+            entries().filter(is_ordinary).map(|entry| entry.term).collect();
+        assert!(ordinary.contains("information"), "{ordinary:?}");
         for entry in entries() {
             let Heading::Meaning(mask) = entry.heading else { continue };
             let mut hits = Vec::new();
             look_up(entry.term, &mut hits);
             let found = hits.iter().find(|hit| hit.start == 0);
+            if ordinary.contains(entry.term) {
+                let nothing = found.is_none_or(|hit| hit.mask == Mask::NONE);
+                assert!(nothing, "{:?}", entry.term);
+                continue;
+            }
             assert!(
                 found.is_some_and(|hit| hit.end == entry.term.len() && hit.mask.has_all(mask)),
                 "{:?}",

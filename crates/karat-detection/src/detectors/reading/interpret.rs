@@ -29,9 +29,9 @@ const CHAINS: &[Chain] = &[
     Chain { steps: &[Mask::NEGATION, Mask::ASK], gap: 24, gives: Mask::UNASKED },
     Chain { steps: &[Mask::ASK, Mask::NEGATION_AFTER], gap: 12, gives: Mask::UNASKED },
     // Even if … the user … wants something else.
-    Chain { steps: &[Mask::EVEN_IF, Mask::USER], gap: 40, gives: Mask::AGAINST },
+    Chain { steps: &[Mask::EVEN_IF, Mask::USER, Mask::WANT], gap: 40, gives: Mask::AGAINST },
     Chain { steps: &[Mask::EVEN_IF, Mask::WANT], gap: 40, gives: Mask::AGAINST },
-    Chain { steps: &[Mask::USER, Mask::EVEN_IF], gap: 30, gives: Mask::AGAINST },
+    Chain { steps: &[Mask::USER, Mask::WANT, Mask::EVEN_IF], gap: 30, gives: Mask::AGAINST },
 ];
 
 /// Meanings that turn into their contrary when negated; the others stay the same.

@@ -105,6 +105,19 @@ impl<'a> Reading<'a> {
         &self.parts[sentence.part]
     }
 
+    /// Returns true if a word is in the declared subject of the tool: its name, its title, its server, or
+    /// the first sentence of its description.
+    pub(super) fn declares(&self, word: &str) -> bool {
+        let first = self
+            .sentences
+            .iter()
+            .find(|sentence| self.part(sentence).surface == Surface::Description);
+        let named = self.sentences.iter().filter(|sentence| {
+            matches!(self.part(sentence).surface, Surface::Server | Surface::Name | Surface::Title)
+        });
+        first.into_iter().chain(named).any(|sentence| self.sentence_text(sentence).contains(word))
+    }
+
     fn find_purpose(&self) -> Mask {
         let mut purpose = Mask::NONE;
         let mut seen_description = false;

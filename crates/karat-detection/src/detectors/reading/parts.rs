@@ -1,5 +1,7 @@
 //! The strings of a definition and their sentences.
 
+use serde_json::{Map, Value};
+
 use super::super::meaning::Mask;
 
 /// The longest name; a longer one is read up to here.
@@ -55,6 +57,8 @@ pub(crate) struct Part<'a> {
     pub(crate) surface: Surface,
     /// The parameter that it belongs to.
     pub(crate) parameter: Option<&'a str>,
+    /// The schema that it is part of, or that belongs to the name of a parameter.
+    pub(super) schema: Option<&'a Map<String, Value>>,
     /// The keyword of a schema value: `default`, `enum`, `const`, `examples`.
     pub(crate) keyword: &'static str,
     /// The text as it was written.
@@ -72,7 +76,14 @@ impl<'a> Part<'a> {
     pub(super) const ESCAPE: u8 = 2;
 
     pub(super) fn new(surface: Surface, raw: &'a str) -> Part<'a> {
-        Part { surface, parameter: None, keyword: "", raw, mask: Mask::NONE, kinds: 0 }
+        let (parameter, schema, keyword) = (None, None, "");
+        Part { surface, parameter, schema, keyword, raw, mask: Mask::NONE, kinds: 0 }
+    }
+
+    /// Returns false if it belongs to a parameter that cannot carry a text: a switch, a number or a choice
+    /// among given values. Its documentation says what the tool does, not what the model hands over.
+    pub(crate) fn may_carry_text(&self) -> bool {
+        self.schema.is_none_or(may_carry_text)
     }
 
     /// Returns true if it may have characters other than printable ASCII and line breaks.
@@ -107,6 +118,27 @@ impl<'a> Part<'a> {
             None => self.surface.name().to_owned(),
         }
     }
+}
+
+fn may_carry_text(schema: &Map<String, Value>) -> bool {
+    if schema.contains_key("enum") || schema.contains_key("const") {
+        return false;
+    }
+    let carries =
+        |kind: &Value| !matches!(kind.as_str(), Some("boolean" | "integer" | "number" | "null"));
+    match schema.get("type") {
+        Some(Value::Array(kinds)) => return kinds.iter().any(carries),
+        Some(kind) => return carries(kind),
+        None => {}
+    }
+    let variants = ["anyOf", "oneOf"].iter().find_map(|key| schema.get(*key)?.as_array());
+    // One level is enough: generators write an optional parameter as a choice of its type and null.
+    variants.is_none_or(|all| {
+        all.iter().any(|variant| {
+            let closed = variant.get("enum").or_else(|| variant.get("const")).is_some();
+            !closed && variant.get("type").is_none_or(carries)
+        })
+    })
 }
 
 /// One sentence.

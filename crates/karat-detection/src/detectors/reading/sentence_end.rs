@@ -15,16 +15,30 @@ pub(super) fn closes(rest: &str) -> bool {
     }
 }
 
-/// Returns true if a line break ends the sentence: before an empty line or a list item, and after a
-/// finished line.
+/// Returns true if a line break ends the sentence: before an empty line, a list item or the documentation
+/// of an argument, and after a finished line.
 pub(super) fn breaks_line(so_far: &str, rest: &str) -> bool {
-    let next = rest.trim_start_matches([' ', '\t', '\r']).chars().next();
+    let rest = rest.trim_start_matches([' ', '\t', '\r']);
+    let next = rest.chars().next();
     let finished =
         so_far.trim_end().ends_with(['.', ':', '!', '?', ';', '>', ']', '}', '。', '：']);
     let starts_anew = next.is_none_or(|next| {
         matches!(next, '\n' | '-' | '*' | '•' | '#' | '<' | '・') || next.is_ascii_digit()
     });
-    finished || starts_anew
+    finished || starts_anew || documents_argument(rest)
+}
+
+/// Returns true if a line begins as the documentation of an argument does: `name: text` or
+/// `name (string, optional): text`.
+fn documents_argument(line: &str) -> bool {
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let name = line.bytes().take_while(|byte| is_name(byte)).count();
+    let after = &line[name..];
+    let typed = || {
+        let kind = after.strip_prefix(" (").and_then(|kind| kind.split_once(')'));
+        kind.is_some_and(|(kind, text)| kind.len() <= 40 && text.starts_with(':'))
+    };
+    name > 0 && (after.starts_with(": ") || typed())
 }
 
 /// Returns true if the full stop after this text belongs to an abbreviation or a number: `e.g.`, `z.b.`,

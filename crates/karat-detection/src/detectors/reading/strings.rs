@@ -1,6 +1,6 @@
 //! The strings of a definition: a walk over its fields and schemas.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::parts::{Part, Surface};
 use crate::definition::ScanInput;
@@ -111,7 +111,9 @@ impl<'a> Collector<'a> {
                             "properties" | "patternProperties" | "$defs" | "definitions" => {
                                 self.properties(value, surface, &mut pending);
                             }
-                            "title" | "description" | "$comment" => self.text(value, at, surface),
+                            "title" | "description" | "$comment" => {
+                                self.text(value, at, fields, surface);
+                            }
                             "default" => self.values(value, "default", at, surface),
                             "enum" => self.values(value, "enum", at, surface),
                             "const" => self.values(value, "const", at, surface),
@@ -121,7 +123,7 @@ impl<'a> Collector<'a> {
                             _ if value.is_object() || value.is_array() => {
                                 pending.push(at.child(value));
                             }
-                            _ => self.text(value, at, surface),
+                            _ => self.text(value, at, fields, surface),
                         }
                     }
                 }
@@ -139,17 +141,27 @@ impl<'a> Collector<'a> {
             let parameter = Some(name.as_str());
             if surface == Surface::ParameterText && self.parts.len() < MAX_PARTS {
                 let part = Part::new(Surface::ParameterName, name);
-                self.parts.push(Part { parameter, ..part });
+                self.parts.push(Part { parameter, schema: node.as_object(), ..part });
             }
             pending.push(Pending { node, parameter });
         }
     }
 
-    fn text(&mut self, value: &'a Value, at: Pending<'a>, surface: Surface) {
+    fn text(
+        &mut self,
+        value: &'a Value,
+        at: Pending<'a>,
+        schema: &'a Map<String, Value>,
+        surface: Surface,
+    ) {
         if let Value::String(text) = value
             && !text.is_empty()
         {
-            self.parts.push(Part { parameter: at.parameter, ..Part::new(surface, text) });
+            self.parts.push(Part {
+                parameter: at.parameter,
+                schema: Some(schema),
+                ..Part::new(surface, text)
+            });
         }
     }
 
