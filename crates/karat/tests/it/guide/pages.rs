@@ -43,7 +43,7 @@ impl Page {
     /// Every page of the guide, sorted by name.
     pub(crate) fn all() -> Vec<Page> {
         let mut names = Vec::new();
-        for folder in ["", "benchmarks", "tutorials"] {
+        for folder in ["", "benchmarks", "coming-from", "tutorials"] {
             for entry in std::fs::read_dir(docs().join(folder)).unwrap() {
                 let name = Path::new(folder).join(entry.unwrap().file_name());
                 if name.extension().is_some_and(|ending| ending == "md") {
