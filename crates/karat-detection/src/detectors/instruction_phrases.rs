@@ -134,13 +134,13 @@ fn exfiltration(reading: &Reading<'_>, window: &Window<'_, '_>, findings: &mut V
         && (!window.documents_switch() || here.has(Mask::EXTERNAL.and(Mask::PEER)))
     {
         // A description says what a call returns in the same words as an attack, but does not order it.
-        let told = matches!(
+        let describes = matches!(
             reading.part(window.sentence).surface,
             Surface::Description | Surface::Title | Surface::Output
         );
         let ordered = window.close_order(Mask::CONTEXT, hands_over, 120)
             || window.close(Mask::CONTEXT, Mask::DIVULGE, 30);
-        let tier = if told && !ordered { Tier::Warn } else { Tier::Block };
+        let tier = if describes && !ordered { Tier::Warn } else { Tier::Block };
         add("hand-over-context", tier, "asks for the conversation or for the model's instructions");
     }
     let secrets = Mask::SECRET.and(Mask::SECRET_PATH);
