@@ -21,11 +21,34 @@ const HARM: Mask = Mask::TRANSFER
     .and(Mask::AGAINST)
     .and(Mask::OVERRIDE);
 
+/// The meanings of which every rule requires one. Most sentences have none of them.
+const NEEDED: Mask = Mask::SENSITIVE
+    .and(Mask::CLASSIC)
+    .and(Mask::OBEY)
+    .and(Mask::OVERRIDE)
+    .and(Mask::ROLE)
+    .and(Mask::SYSTEM_TAG)
+    .and(Mask::CONCEAL)
+    .and(Mask::QUIET)
+    .and(Mask::EXTERNAL)
+    .and(Mask::AGAINST)
+    .and(Mask::APPEAL)
+    .and(Mask::UNASKED)
+    .and(Mask::PRETEXT)
+    .and(Mask::DISABLE)
+    .and(Mask::EXECUTE)
+    .and(Mask::PERSIST)
+    .and(Mask::SOLE)
+    .and(Mask::OTHER_TOOL);
+
 pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let is_prose =
         |surface| !matches!(surface, Surface::Server | Surface::Name | Surface::ParameterName);
     for window in windows(reading, is_prose) {
+        if !window.here.has(NEEDED) {
+            continue;
+        }
         let part = reading.part(window.sentence);
         // A choice or a default is a name unless it has the length of a sentence.
         if part.surface == Surface::ParameterValue && part.raw.split_whitespace().nth(3).is_none() {
@@ -79,7 +102,8 @@ fn judge(reading: &Reading<'_>, window: &Window<'_, '_>, findings: &mut Vec<Find
     if here.has(Mask::CONCEAL) && !here.has(Mask::CARE) {
         let handled = around.has(Mask::SENSITIVE) && around.has(Mask::PUT.and(Mask::COLLECT));
         // A tool that sends mail speaks of sending wherever it says what not to claim.
-        let harm = around.has(HARM.without(reading.purpose));
+        let sends = reading.purpose.has(Mask::TRANSFER);
+        let harm = around.has(if sends { HARM.without(Mask::TRANSFER) } else { HARM });
         let tier = if harm || handled { Tier::Block } else { Tier::Warn };
         add("conceal", tier, "hides something from the user");
     }
@@ -110,13 +134,13 @@ fn exfiltration(reading: &Reading<'_>, window: &Window<'_, '_>, findings: &mut V
         && (!window.documents_switch() || here.has(Mask::EXTERNAL.and(Mask::PEER)))
     {
         // A description says what a call returns in the same words as an attack, but does not order it.
-        let told = matches!(
+        let describes = matches!(
             reading.part(window.sentence).surface,
             Surface::Description | Surface::Title | Surface::Output
         );
         let ordered = window.close_order(Mask::CONTEXT, hands_over, 120)
             || window.close(Mask::CONTEXT, Mask::DIVULGE, 30);
-        let tier = if told && !ordered { Tier::Warn } else { Tier::Block };
+        let tier = if describes && !ordered { Tier::Warn } else { Tier::Block };
         add("hand-over-context", tier, "asks for the conversation or for the model's instructions");
     }
     let secrets = Mask::SECRET.and(Mask::SECRET_PATH);
