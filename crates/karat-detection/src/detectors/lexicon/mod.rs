@@ -91,14 +91,14 @@ pub(super) fn look_up(text: &str, hits: &mut Vec<Hit>) {
     let mut look = |start: usize, place: &Place<'_>| {
         let found = terms.longest(place, |length| ends_word(text, start + length));
         match found {
-            // A phrase is kept without a meaning, so that it hides the words in it.
-            Some((length, mask)) if mask.has(Mask::ORDINARY) => {
-                if place.word < length {
-                    hits.push(Hit::new(start, start + length, Mask::NONE));
-                }
+            Some((length, mask)) if !mask.has(Mask::ORDINARY) => {
+                hits.push(Hit::new(start, start + length, mask));
             }
-            Some((length, mask)) => hits.push(Hit::new(start, start + length, mask)),
-            None => {}
+            // A phrase is kept without a meaning, so that it hides the words in it.
+            Some((length, _)) if place.word < length => {
+                hits.push(Hit::new(start, start + length, Mask::NONE));
+            }
+            _ => {}
         }
     };
     let mut at = 0;
