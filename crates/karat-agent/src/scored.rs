@@ -178,21 +178,6 @@ impl Scoring<'_> {
     }
 }
 
-impl ScoredTrace {
-    /// The same in memory of its own. A worker made it between the parts of many traces, and each of these
-    /// small texts would keep a page of what is gone.
-    fn moved(self) -> ScoredTrace {
-        let ScoredTrace { trace, score, server, confusion, observed } = self;
-        ScoredTrace {
-            trace: trace.clone(),
-            score: score.clone(),
-            server: server.clone(),
-            confusion: confusion.clone(),
-            observed,
-        }
-    }
-}
-
 fn succeeded(score: &TraceScore) -> bool {
     score.value(Own::Success) == Some(1.0)
 }
@@ -244,7 +229,7 @@ impl<'s> Growing<'s> {
                 self.scoring.set_shown(Shown::None);
             }
         }
-        self.traces.push(scored.moved());
+        self.traces.push(scored);
     }
 
     fn finish(self, stats: ReadStats, reference: DatasetRef) -> ScoredSet {
