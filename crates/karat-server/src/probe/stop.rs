@@ -41,7 +41,7 @@ impl Deadline {
         Deadline(limit.and_then(|limit| Instant::now().checked_add(limit)))
     }
 
-    /// The time that is left; none if there is no limit.
+    /// The remaining time, if there is a limit.
     pub(crate) fn left(self) -> Option<Duration> {
         self.0.map(|ends| ends.saturating_duration_since(Instant::now()))
     }

@@ -122,7 +122,7 @@ pub(crate) fn calls(
     calls.extend(cases(schema, GENERATED, 0).into_iter().map(|case| case.arguments));
     let mut seen: Vec<Call> = Vec::new();
     for call in calls {
-        // Nobody reads a case with a long text in it, and a server that accepts one shows nothing by that.
+        // A case with a long text is hard to read and shows no more than a short one.
         if !seen.contains(&call) && is_short(&call, known) && valid(&call) {
             seen.push(call);
         }

@@ -90,7 +90,7 @@ impl TaskPlan {
             ));
         }
         if !self.cancel && self.status.is_none() && seen.state() == Some("cancelled") {
-            reasons.push("the server cancelled the task, which nobody asked for".to_owned());
+            reasons.push("the server cancelled the task without being asked to".to_owned());
         }
         if let Some(wanted) = &self.status
             && seen.state() != Some(wanted.as_str())

@@ -81,9 +81,6 @@ pub(crate) fn scan(arguments: &ScanArgs, terminal: &Terminal) -> Result<Exit, St
     let fuzzed = fuzz::findings(&report);
     let rules: Vec<&Rule> = detectors::rules().into_iter().chain(fuzz::rules()).collect();
     let findings: Vec<&Finding> = linted.findings.iter().chain(&fuzzed).collect();
-    if let Some(path) = &arguments.sarif {
-        write_atomic(path, sarif::document(&log(&rules, &findings)).as_bytes())?;
-    }
     let fails =
         |finding: &&&Finding| probe::FailOn::from(arguments.fail_on).fails(finding.severity);
     let failing = findings.iter().filter(fails).count();
@@ -91,10 +88,7 @@ pub(crate) fn scan(arguments: &ScanArgs, terminal: &Terminal) -> Result<Exit, St
     text.push_str(&reach_rows(&spec, &reached));
     let verdict = report.gate.as_ref().map(|gate| gate.verdict);
     let document = CheckReport::of(vec![report]);
-    for path in &arguments.outputs {
-        let rendered = Output::of(path).and_then(|output| output.render(&document));
-        write_atomic(path, rendered.map_err(Stop::bad_input)?.as_bytes())?;
-    }
+    write_files(arguments, &rules, &findings, &document)?;
     if terminal.json() {
         terminal.print_json(&serde_json::json!({
             "schema": "karat.scan/1",
@@ -107,6 +101,23 @@ pub(crate) fn scan(arguments: &ScanArgs, terminal: &Terminal) -> Result<Exit, St
     }
     let failed = failing > 0 || verdict == Some(Verdict::Fail);
     Ok(probing::exit(&stop, if failed { Exit::GateFailed } else { Exit::Pass }))
+}
+
+/// Writes the files that were asked for.
+fn write_files(
+    arguments: &ScanArgs,
+    rules: &[&Rule],
+    findings: &[&Finding],
+    document: &CheckReport,
+) -> Result<(), Stop> {
+    if let Some(path) = &arguments.sarif {
+        write_atomic(path, sarif::document(&log(rules, findings)).as_bytes())?;
+    }
+    for path in &arguments.outputs {
+        let rendered = Output::of(path).and_then(|output| output.render(document));
+        write_atomic(path, rendered.map_err(Stop::bad_input)?.as_bytes())?;
+    }
+    Ok(())
 }
 
 /// The reason for which no tool can be called, if there is one.
@@ -150,15 +161,8 @@ fn without_calls(
     terminal: &Terminal,
 ) -> Result<Exit, Stop> {
     let findings: Vec<&Finding> = linted.findings.iter().collect();
-    if let Some(path) = &arguments.sarif {
-        let rules = detectors::rules();
-        write_atomic(path, sarif::document(&log(&rules, &findings)).as_bytes())?;
-    }
     let document = CheckReport::of(Vec::new());
-    for path in &arguments.outputs {
-        let rendered = Output::of(path).and_then(|output| output.render(&document));
-        write_atomic(path, rendered.map_err(Stop::bad_input)?.as_bytes())?;
-    }
+    write_files(arguments, &detectors::rules(), &findings, &document)?;
     if terminal.json() {
         terminal.print_json(&serde_json::json!({
             "schema": "karat.scan/1",
