@@ -87,7 +87,7 @@ pub use self::protocol_log::{Occurrences, ProtocolLog, Violation, ViolationSink}
 pub use self::record::Recorder;
 pub use self::reply::{Definition, Reply, ServerInfo};
 pub use self::revision::Revision;
-pub use self::session::{CallOptions, Ending, Options, Session, TASKS_EXTENSION};
+pub use self::session::{Awaited, CallOptions, Ending, Options, Session, TASKS_EXTENSION};
 pub use self::spec::{ServerSpec, TransportKind};
 
 #[cfg(doctest)]

@@ -10,6 +10,7 @@ mod requests;
 pub use self::requests::TASKS_EXTENSION;
 
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -133,6 +134,10 @@ pub struct Session {
     isolation: Vec<String>,
 }
 
+/// What a method of a session returns, to be awaited. Boxed, so that the code behind it is compiled once,
+/// here and optimised for speed, and not again in every crate that awaits it.
+pub type Awaited<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
 impl std::fmt::Debug for Session {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Session").field("server", &self.server).finish_non_exhaustive()
@@ -144,62 +149,72 @@ impl Session {
     ///
     /// # Errors
     /// If there is no session within `start_timeout`. Nothing is left running then.
-    pub async fn start(spec: &ServerSpec, options: &Options) -> Result<Session, StartError> {
-        let resolved = spec.resolve(options.folder.as_deref())?;
-        let mut redactor = resolved.redactor;
-        redactor.keep(&options.canaries);
-        let login = match &resolved.target {
-            Target::Stdio { .. } => None,
-            Target::Http(address) | Target::Sse(address) => Some(authorizer(address)?),
-        };
-        if let Some(login) = &login {
-            redactor.follow(login.late());
-        }
-        let options = &Options {
-            policies: resolved.policies.unwrap_or_else(|| options.policies.clone()),
-            ..options.clone()
-        };
-        let calls = || {
-            let calls =
-                PendingCalls::new(options.limits, options.policies.clone(), redactor.clone())
-                    .keeping_notifications(options.keep_notifications)
-                    .reporting_to(&options.violations);
-            let described = redactor.hidden(spec.describe());
-            Arc::new(calls.recorded(options.recorder.as_ref(), &described))
-        };
-        match resolved.target {
-            Target::Stdio { command, env, folder, isolate } => {
-                let calls = calls();
-                let isolate = isolate.as_ref();
-                isolate::check_folder(isolate, folder.as_deref())?;
-                let program = Program { command, env, folder, ..Program::default() };
-                let launch = isolate::launch(isolate, program, spec.cwd.is_some()).await?;
-                let link = Link::Stdio(StdioLink::start(&launch.program, &calls)?);
-                let mut session = Session::open(link, calls, spec.protocol, options, None)
-                    .await
-                    .map_err(|error| isolate::explain(isolate, error))?;
-                session.isolation = launch.in_force;
-                Ok(session)
+    pub fn start<'a>(
+        spec: &'a ServerSpec,
+        options: &'a Options,
+    ) -> Awaited<'a, Result<Session, StartError>> {
+        Box::pin(async move {
+            let resolved = spec.resolve(options.folder.as_deref())?;
+            let mut redactor = resolved.redactor;
+            redactor.keep(&options.canaries);
+            let login = match &resolved.target {
+                Target::Stdio { .. } => None,
+                Target::Http(address) | Target::Sse(address) => Some(authorizer(address)?),
+            };
+            if let Some(login) = &login {
+                redactor.follow(login.late());
             }
-            Target::Sse(address) => {
-                Session::start_sse(&address, calls(), spec.protocol, options, login).await
-            }
-            Target::Http(address) => {
-                let first = calls();
-                let link = Link::Http(HttpLink::new(&address, &first)?);
-                match Session::open(link, first, spec.protocol, options, login.clone()).await {
-                    // A server of the first revision does not accept POST at its address.
-                    Err(StartError::Handshake { why })
-                        if spec.transport.is_none() && lacks_streamable_http(&why) =>
-                    {
-                        let old =
-                            Session::start_sse(&address, calls(), spec.protocol, options, login);
-                        old.await.map_err(|_| StartError::Handshake { why })
+            let options = &Options {
+                policies: resolved.policies.unwrap_or_else(|| options.policies.clone()),
+                ..options.clone()
+            };
+            let calls = || {
+                let calls =
+                    PendingCalls::new(options.limits, options.policies.clone(), redactor.clone())
+                        .keeping_notifications(options.keep_notifications)
+                        .reporting_to(&options.violations);
+                let described = redactor.hidden(spec.describe());
+                Arc::new(calls.recorded(options.recorder.as_ref(), &described))
+            };
+            match resolved.target {
+                Target::Stdio { command, env, folder, isolate } => {
+                    let calls = calls();
+                    let isolate = isolate.as_ref();
+                    isolate::check_folder(isolate, folder.as_deref())?;
+                    let program = Program { command, env, folder, ..Program::default() };
+                    let launch = isolate::launch(isolate, program, spec.cwd.is_some()).await?;
+                    let link = Link::Stdio(StdioLink::start(&launch.program, &calls)?);
+                    let mut session = Session::open(link, calls, spec.protocol, options, None)
+                        .await
+                        .map_err(|error| isolate::explain(isolate, error))?;
+                    session.isolation = launch.in_force;
+                    Ok(session)
+                }
+                Target::Sse(address) => {
+                    Session::start_sse(&address, calls(), spec.protocol, options, login).await
+                }
+                Target::Http(address) => {
+                    let first = calls();
+                    let link = Link::Http(HttpLink::new(&address, &first)?);
+                    match Session::open(link, first, spec.protocol, options, login.clone()).await {
+                        // A server of the first revision does not accept POST at its address.
+                        Err(StartError::Handshake { why })
+                            if spec.transport.is_none() && lacks_streamable_http(&why) =>
+                        {
+                            let old = Session::start_sse(
+                                &address,
+                                calls(),
+                                spec.protocol,
+                                options,
+                                login,
+                            );
+                            old.await.map_err(|_| StartError::Handshake { why })
+                        }
+                        other => other,
                     }
-                    other => other,
                 }
             }
-        }
+        })
     }
 
     async fn start_sse(
@@ -328,18 +343,20 @@ impl Session {
 
     /// Closes the session as the protocol demands: a server process may exit by itself, then gets SIGTERM,
     /// and is then killed.
-    pub async fn close(self) -> Ending {
-        let Session { link, calls, options, .. } = self;
-        let (how, stderr) = match link {
-            Link::Stdio(link) => link.close(options.patience, options.grace).await,
-            Link::Http(link) => (link.close().await, String::new()),
-            Link::Sse(_) => ("the event stream was closed".to_owned(), String::new()),
-        };
-        Ending {
-            how: calls.redactor.hidden(how),
-            stderr: calls.redactor.hidden(stderr),
-            protocol_log: calls.protocol_log(),
-        }
+    pub fn close(self) -> Awaited<'static, Ending> {
+        Box::pin(async move {
+            let Session { link, calls, options, .. } = self;
+            let (how, stderr) = match link {
+                Link::Stdio(link) => link.close(options.patience, options.grace).await,
+                Link::Http(link) => (link.close().await, String::new()),
+                Link::Sse(_) => ("the event stream was closed".to_owned(), String::new()),
+            };
+            Ending {
+                how: calls.redactor.hidden(how),
+                stderr: calls.redactor.hidden(stderr),
+                protocol_log: calls.protocol_log(),
+            }
+        })
     }
 }
 

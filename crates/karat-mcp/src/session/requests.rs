@@ -7,7 +7,7 @@ use reqwest::header::{HeaderName, HeaderValue};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{CallOptions, Link, Session, within};
+use super::{Awaited, CallOptions, Link, Session, within};
 use crate::error::CallError;
 use crate::headers::ResponseHead;
 use crate::http::{Post, Posted};
@@ -79,31 +79,33 @@ impl Session {
     ///
     /// # Errors
     /// If the server does not answer, the answer is invalid, or there are too many pages.
-    pub async fn tools(&self) -> Result<Vec<Definition>, CallError> {
-        match self.list("tools/list", "tools").await {
-            Ok(tools) => {
-                let define = |(at, raw): (usize, Value)| {
-                    Definition::new(raw)
-                        .map_err(|why| CallError::invalid(format!("tool {}: {why}", at + 1)))
-                };
-                let tools: Result<Vec<Definition>, CallError> =
-                    tools.into_iter().enumerate().map(define).collect();
-                if self.meta.is_some()
-                    && let Ok(tools) = &tools
-                {
-                    *self.parameters.lock().unwrap_or_else(PoisonError::into_inner) =
-                        ParameterHeaders::of(tools);
+    pub fn tools(&self) -> Awaited<'_, Result<Vec<Definition>, CallError>> {
+        Box::pin(async move {
+            match self.list("tools/list", "tools").await {
+                Ok(tools) => {
+                    let define = |(at, raw): (usize, Value)| {
+                        Definition::new(raw)
+                            .map_err(|why| CallError::invalid(format!("tool {}: {why}", at + 1)))
+                    };
+                    let tools: Result<Vec<Definition>, CallError> =
+                        tools.into_iter().enumerate().map(define).collect();
+                    if self.meta.is_some()
+                        && let Ok(tools) = &tools
+                    {
+                        *self.parameters.lock().unwrap_or_else(PoisonError::into_inner) =
+                            ParameterHeaders::of(tools);
+                    }
+                    tools
                 }
-                tools
+                // A server without tools need not know the method.
+                Err(CallError::Protocol { code: -32601, .. })
+                    if self.server.capabilities.get("tools").is_none() =>
+                {
+                    Ok(Vec::new())
+                }
+                Err(error) => Err(error),
             }
-            // A server without tools need not know the method.
-            Err(CallError::Protocol { code: -32601, .. })
-                if self.server.capabilities.get("tools").is_none() =>
-            {
-                Ok(Vec::new())
-            }
-            Err(error) => Err(error),
-        }
+        })
     }
 
     /// All entries of a list over all its pages, such as `prompts` of `prompts/list`. No further page is
@@ -111,119 +113,127 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::tools`].
-    pub async fn list(&self, method: &str, field: &str) -> Result<Vec<Value>, CallError> {
-        let limits = &self.calls.limits;
-        let max_time = self.options.start_timeout.max(self.options.call_timeout);
-        let started = Instant::now();
-        let mut entries = Vec::new();
-        let mut bytes = 0_usize;
-        let mut cursor: Option<String> = None;
-        for number in 0..limits.pages {
-            if number > 0 && started.elapsed() > max_time {
-                let seconds = max_time.as_secs_f64();
-                let said = format!(": {number} pages of {method} took more than {seconds} s");
-                return Err(CallError::Timeout { said });
+    pub fn list<'a>(
+        &'a self,
+        method: &'a str,
+        field: &'a str,
+    ) -> Awaited<'a, Result<Vec<Value>, CallError>> {
+        Box::pin(async move {
+            let limits = &self.calls.limits;
+            let max_time = self.options.start_timeout.max(self.options.call_timeout);
+            let started = Instant::now();
+            let mut entries = Vec::new();
+            let mut bytes = 0_usize;
+            let mut cursor: Option<String> = None;
+            for number in 0..limits.pages {
+                if number > 0 && started.elapsed() > max_time {
+                    let seconds = max_time.as_secs_f64();
+                    let said = format!(": {number} pages of {method} took more than {seconds} s");
+                    return Err(CallError::Timeout { said });
+                }
+                let params = ListParams { cursor: cursor.as_deref() };
+                let mut page = self.ask(method, None, params).await?;
+                let Some(Value::Array(found)) = page.get_mut(field).map(Value::take) else {
+                    let why = format!("the answer to {method} has no list `{field}`");
+                    return Err(CallError::invalid(why));
+                };
+                bytes = found.iter().map(size).fold(bytes, usize::saturating_add);
+                if bytes > limits.list_bytes {
+                    return Err(CallError::TooLarge {
+                        limit: limits.list_bytes,
+                        what: "bytes in a list",
+                    });
+                }
+                entries.extend(found);
+                if entries.len() > limits.entries {
+                    return Err(CallError::TooLarge { limit: limits.entries, what: "entries" });
+                }
+                let next = match page.get_mut("nextCursor").map(Value::take) {
+                    None | Some(Value::Null) => return Ok(entries),
+                    Some(Value::String(next)) => next,
+                    Some(_) => return Err(CallError::invalid("`nextCursor` is not a string")),
+                };
+                if cursor.as_ref() == Some(&next) {
+                    let why = format!("{method} does not end: the server repeats its cursor");
+                    return Err(CallError::invalid(why));
+                }
+                cursor = Some(next);
             }
-            let params = ListParams { cursor: cursor.as_deref() };
-            let mut page = self.ask(method, None, params).await?;
-            let Some(Value::Array(found)) = page.get_mut(field).map(Value::take) else {
-                let why = format!("the answer to {method} has no list `{field}`");
-                return Err(CallError::invalid(why));
-            };
-            bytes = found.iter().map(size).fold(bytes, usize::saturating_add);
-            if bytes > limits.list_bytes {
-                return Err(CallError::TooLarge {
-                    limit: limits.list_bytes,
-                    what: "bytes in a list",
-                });
-            }
-            entries.extend(found);
-            if entries.len() > limits.entries {
-                return Err(CallError::TooLarge { limit: limits.entries, what: "entries" });
-            }
-            let next = match page.get_mut("nextCursor").map(Value::take) {
-                None | Some(Value::Null) => return Ok(entries),
-                Some(Value::String(next)) => next,
-                Some(_) => return Err(CallError::invalid("`nextCursor` is not a string")),
-            };
-            if cursor.as_ref() == Some(&next) {
-                let why = format!("{method} does not end: the server repeats its cursor");
-                return Err(CallError::invalid(why));
-            }
-            cursor = Some(next);
-        }
-        Err(CallError::TooLarge { limit: limits.pages, what: "pages" })
+            Err(CallError::TooLarge { limit: limits.pages, what: "pages" })
+        })
     }
 
     /// Calls a tool.
     ///
     /// # Errors
     /// If there is no result. A result with `isError` is a result.
-    pub async fn call(
-        &self,
-        tool: &str,
-        arguments: &Map<String, Value>,
-    ) -> Result<Reply, CallError> {
-        self.call_with(tool, arguments, CallOptions::default()).await
+    pub fn call<'a>(
+        &'a self,
+        tool: &'a str,
+        arguments: &'a Map<String, Value>,
+    ) -> Awaited<'a, Result<Reply, CallError>> {
+        self.call_with(tool, arguments, CallOptions::default())
     }
 
     /// Calls a tool with settings of its own.
     ///
     /// # Errors
     /// As [`Session::call`].
-    pub async fn call_with(
-        &self,
-        tool: &str,
-        arguments: &Map<String, Value>,
+    pub fn call_with<'a>(
+        &'a self,
+        tool: &'a str,
+        arguments: &'a Map<String, Value>,
         options: CallOptions,
-    ) -> Result<Reply, CallError> {
-        let started = Instant::now();
-        let logins = || self.login.as_ref().map_or(Duration::ZERO, |login| login.paused());
-        let before = logins();
-        let headers = self.parameter_headers(tool, arguments);
-        let mut input = Input::default();
-        let mut progress = Vec::new();
-        let mut rounds = 0;
-        loop {
-            let answer = self
-                .exchange(Outgoing {
-                    method: "tools/call",
-                    name: Some(tool),
-                    headers: &headers,
-                    params: CallParams {
-                        name: tool,
-                        arguments,
-                        input_responses: input.responses.as_ref(),
-                        request_state: input.state.as_ref(),
-                    },
-                    timeout: options.timeout.unwrap_or(self.options.call_timeout),
-                    progress: options.progress,
-                    head: options.head.as_ref(),
-                    tasks: options.tasks,
-                })
-                .await?;
-            let raw = answer.outcome?;
-            if !raw.is_object() {
-                return Err(CallError::invalid("the result of the call is not an object"));
+    ) -> Awaited<'a, Result<Reply, CallError>> {
+        Box::pin(async move {
+            let started = Instant::now();
+            let logins = || self.login.as_ref().map_or(Duration::ZERO, |login| login.paused());
+            let before = logins();
+            let headers = self.parameter_headers(tool, arguments);
+            let mut input = Input::default();
+            let mut progress = Vec::new();
+            let mut rounds = 0;
+            loop {
+                let answer = self
+                    .exchange(Outgoing {
+                        method: "tools/call",
+                        name: Some(tool),
+                        headers: &headers,
+                        params: CallParams {
+                            name: tool,
+                            arguments,
+                            input_responses: input.responses.as_ref(),
+                            request_state: input.state.as_ref(),
+                        },
+                        timeout: options.timeout.unwrap_or(self.options.call_timeout),
+                        progress: options.progress,
+                        head: options.head.as_ref(),
+                        tasks: options.tasks,
+                    })
+                    .await?;
+                let raw = answer.outcome?;
+                if !raw.is_object() {
+                    return Err(CallError::invalid("the result of the call is not an object"));
+                }
+                progress.extend(answer.progress);
+                rounds += 1;
+                if rounds < MAX_ROUNDS
+                    && let Some(more) = self.requested_input(&raw)
+                {
+                    input = more;
+                    continue;
+                }
+                return Ok(Reply {
+                    is_error: raw.get("isError").and_then(Value::as_bool).unwrap_or(false),
+                    raw,
+                    latency: answer
+                        .arrived
+                        .saturating_duration_since(started)
+                        .saturating_sub(logins().saturating_sub(before)),
+                    progress,
+                });
             }
-            progress.extend(answer.progress);
-            rounds += 1;
-            if rounds < MAX_ROUNDS
-                && let Some(more) = self.requested_input(&raw)
-            {
-                input = more;
-                continue;
-            }
-            return Ok(Reply {
-                is_error: raw.get("isError").and_then(Value::as_bool).unwrap_or(false),
-                raw,
-                latency: answer
-                    .arrived
-                    .saturating_duration_since(started)
-                    .saturating_sub(logins().saturating_sub(before)),
-                progress,
-            });
-        }
+        })
     }
 
     /// The answers to a result that asks for input, if the policies answer all of it.
@@ -265,62 +275,78 @@ impl Session {
     ///
     /// # Errors
     /// If there is no result.
-    pub async fn request(
-        &self,
-        method: &str,
-        params: &Map<String, Value>,
-    ) -> Result<Value, CallError> {
-        self.request_with(method, params, CallOptions::default()).await
+    pub fn request<'a>(
+        &'a self,
+        method: &'a str,
+        params: &'a Map<String, Value>,
+    ) -> Awaited<'a, Result<Value, CallError>> {
+        self.request_with(method, params, CallOptions::default())
     }
 
     /// Sends any other request with settings of its own.
     ///
     /// # Errors
     /// As [`Session::request`].
-    pub async fn request_with(
-        &self,
-        method: &str,
-        params: &Map<String, Value>,
+    pub fn request_with<'a>(
+        &'a self,
+        method: &'a str,
+        params: &'a Map<String, Value>,
         options: CallOptions,
-    ) -> Result<Value, CallError> {
-        let is_of_task = method.starts_with("tasks/");
-        // A gateway routes the requests about a task by its id.
-        let key = ["name", "uri"].into_iter().find(|key| params.contains_key(*key));
-        let key = key.or_else(|| is_of_task.then_some("taskId"));
-        let name = key.and_then(|key| params.get(key)).and_then(Value::as_str);
-        let outgoing = Outgoing {
-            method,
-            name,
-            headers: &[],
-            params,
-            timeout: options.timeout.unwrap_or(self.options.call_timeout),
-            progress: options.progress,
-            head: options.head.as_ref(),
-            tasks: options.tasks || is_of_task,
-        };
-        self.exchange(outgoing).await?.outcome
+    ) -> Awaited<'a, Result<Value, CallError>> {
+        Box::pin(async move {
+            let is_of_task = method.starts_with("tasks/");
+            // A gateway routes the requests about a task by its id.
+            let key = ["name", "uri"].into_iter().find(|key| params.contains_key(*key));
+            let key = key.or_else(|| is_of_task.then_some("taskId"));
+            let name = key.and_then(|key| params.get(key)).and_then(Value::as_str);
+            let outgoing = Outgoing {
+                method,
+                name,
+                headers: &[],
+                params,
+                timeout: options.timeout.unwrap_or(self.options.call_timeout),
+                progress: options.progress,
+                head: options.head.as_ref(),
+                tasks: options.tasks || is_of_task,
+            };
+            self.exchange(outgoing).await?.outcome
+        })
     }
 
     /// Sends a notification.
     ///
     /// # Errors
     /// If it cannot be sent.
-    pub async fn notify(&self, method: &str, params: Option<&Value>) -> Result<(), CallError> {
-        let bytes = wire::notification(method, params);
-        match &self.link {
-            Link::Stdio(link) => link.send(&bytes),
-            Link::Http(link) => {
-                let post =
-                    Post { bytes: &bytes, id: None, method, name: None, headers: &[], head: None };
-                within(self.login.as_deref(), self.options.call_timeout, link.post(post))
-                    .await
-                    .ok_or_else(CallError::timeout)?
-                    .map(|_| ())
+    pub fn notify<'a>(
+        &'a self,
+        method: &'a str,
+        params: Option<&'a Value>,
+    ) -> Awaited<'a, Result<(), CallError>> {
+        Box::pin(async move {
+            let bytes = wire::notification(method, params);
+            match &self.link {
+                Link::Stdio(link) => link.send(&bytes),
+                Link::Http(link) => {
+                    let post = Post {
+                        bytes: &bytes,
+                        id: None,
+                        method,
+                        name: None,
+                        headers: &[],
+                        head: None,
+                    };
+                    within(self.login.as_deref(), self.options.call_timeout, link.post(post))
+                        .await
+                        .ok_or_else(CallError::timeout)?
+                        .map(|_| ())
+                }
+                Link::Sse(link) => {
+                    tokio::time::timeout(self.options.call_timeout, link.post(&bytes))
+                        .await
+                        .map_err(|_| CallError::timeout())?
+                }
             }
-            Link::Sse(link) => tokio::time::timeout(self.options.call_timeout, link.post(&bytes))
-                .await
-                .map_err(|_| CallError::timeout())?,
-        }
+        })
     }
 
     async fn ask<P: Serialize>(

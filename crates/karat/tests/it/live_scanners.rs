@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 use common::Scratch;
 use serde_json::Value;
 
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+pub(crate) const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// The folder of the scanners, installed once.
 fn scanners() -> &'static Path {
@@ -31,11 +31,14 @@ fn scanners() -> &'static Path {
     })
 }
 
-/// The report of an adapter file, with the scanners where a shell would find them.
 fn measure(scratch: &Scratch, adapter: &str) -> Value {
     let folder = scanners();
     let programs = ["cisco/bin", "safeguard/bin", "others/bin", "npm/node_modules/.bin"];
-    let mut path: Vec<PathBuf> = programs.iter().map(|name| folder.join(name)).collect();
+    measure_with(scratch, adapter, programs.map(|name| folder.join(name)).to_vec())
+}
+
+/// The report of an adapter file, with the folders of programs where a shell would find them.
+pub(crate) fn measure_with(scratch: &Scratch, adapter: &str, mut path: Vec<PathBuf>) -> Value {
     path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()));
     let mut command = scratch.command(&["detection", "run", adapter, "--json"]);
     command
@@ -52,7 +55,7 @@ fn measure(scratch: &Scratch, adapter: &str) -> Value {
     report
 }
 
-fn adapter(scratch: &Scratch, name: &str) -> String {
+pub(crate) fn adapter(scratch: &Scratch, name: &str) -> String {
     let text = std::fs::read_to_string(Path::new(ROOT).join("adapters").join(name)).unwrap();
     scratch.write(name, text);
     name.to_owned()
@@ -106,7 +109,7 @@ fn outcomes(report: &Value) -> BTreeMap<String, (String, String)> {
 
 /// Everything is judged but what the scanner cannot be shown.
 #[track_caller]
-fn judged_all_but(report: &Value, hidden: &[&str]) {
+pub(crate) fn judged_all_but(report: &Value, hidden: &[&str]) {
     assert_eq!(report["items"].as_array().unwrap().len(), 2181);
     for (id, (surface, outcome)) in outcomes(report) {
         let abstained = outcome == "unsupported";

@@ -27,6 +27,7 @@ mod corpus;
 mod corpus_servers;
 mod detection;
 mod detection_hostile;
+mod detection_mcpproxy;
 mod formats;
 mod fuzzed;
 mod guide;
@@ -43,6 +44,7 @@ mod live_dense;
 #[cfg(not(karat_portable))]
 mod live_docker;
 mod live_gepa;
+mod live_mcptest;
 mod live_proxies;
 mod live_real_servers;
 mod live_scanners;
