@@ -557,21 +557,28 @@ fn reported(config: &BatchConfig, paths: &Paths, result: &Value) -> Result<Detec
     };
     let severities = texts(&paths.severity);
     let gravest = severities.iter().max_by_key(|severity| crate::decision::rank(severity));
+    let rank = |severity: &&String| crate::decision::rank(severity);
     let mut findings: Vec<Evidence> = match &paths.findings {
         Some(path) => path.find(result).into_iter().map(|one| evidence(paths, one)).collect(),
         None => vec![super::evidence(result)],
     };
-    if !config.ignore_rules.is_empty() && !findings.is_empty() {
-        findings.retain(|finding| !config.ignore_rules.contains(&finding.rule));
-        if findings.is_empty() {
-            verdict = Some(Verdict::Pass);
-        }
+    let mut severity = gravest.map(|severity| (*severity).to_owned());
+    let mut score = highest(paths.score.iter().flat_map(|path| path.find(result)));
+    let all = findings.len();
+    findings.retain(|finding| !config.ignore_rules.contains(&finding.rule));
+    if findings.is_empty() && all > 0 {
+        (verdict, severity, score) = (Some(Verdict::Pass), None, None);
+    } else if findings.len() < all
+        && let Some(left) = findings.iter().map(|finding| &finding.severity).max_by_key(rank)
+        && !left.is_empty()
+    {
+        severity = Some(left.clone());
     }
     Ok(DetectorReport {
         detector: texts(&paths.detector).first().map_or(DETECTOR, |name| name).to_owned(),
         verdict,
-        severity: gravest.map(|severity| (*severity).to_owned()),
-        score: highest(paths.score.iter().flat_map(|path| path.find(result))),
+        severity,
+        score,
         findings: if verdict == Some(Verdict::Pass) { Vec::new() } else { findings },
     })
 }
