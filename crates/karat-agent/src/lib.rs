@@ -17,7 +17,7 @@ pub mod judge;
 pub mod listen;
 mod metric;
 mod pass;
-mod pipeline;
+pub mod pipeline;
 pub mod prices;
 mod read;
 mod read_stats;

@@ -83,7 +83,7 @@ pub(crate) fn run<B: Default + Send, E>(
 }
 
 /// Maps entries on all processors; the results are in their order.
-pub(crate) fn map<T: Sync, R: Send>(all: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+pub fn map<T: Sync, R: Send>(all: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(all.len());
     if threads <= 1 {
         return all.iter().map(work).collect();

@@ -163,3 +163,13 @@ impl From<Error> for EvalError {
         }
     }
 }
+
+impl Error {
+    /// The same error with the row counted from the start of a batch of which this was a part.
+    pub(crate) fn after_rows(mut self, rows: usize) -> Error {
+        if let Error::Null { row, .. } | Error::Row { row, .. } = &mut self {
+            *row += rows;
+        }
+        self
+    }
+}

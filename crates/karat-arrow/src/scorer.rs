@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use karat_agent::{CallMetric, Tasks, Tools};
+use karat_agent::{CallMetric, Tasks, Tools, pipeline};
 use karat_metrics::ranking::Measure;
 
 use crate::options::Plan;
@@ -105,4 +105,52 @@ impl Scorer {
         }
         out.finish(self.schema())
     }
+
+    /// Scores the rows of many batches, on all processors. The scored rows are in the order of the rows, in
+    /// batches of their own. Few batches are held at a time.
+    ///
+    /// # Errors
+    /// As [`Scorer::score`]; of several, the first one. Also if a batch cannot be read.
+    pub fn score_all<E>(
+        &self,
+        batches: impl IntoIterator<Item = Result<RecordBatch, E>>,
+    ) -> Result<Vec<RecordBatch>, Error>
+    where
+        Error: From<E>,
+    {
+        let (mut scored, mut held) = (Vec::new(), Vec::new());
+        for batch in batches {
+            let batch = batch?;
+            let rows = batch.num_rows();
+            // An empty batch is scored too: its columns may be wrong.
+            for start in (0..rows.max(1)).step_by(SHARE) {
+                held.push((start, batch.slice(start, SHARE.min(rows - start))));
+            }
+            if held.len() >= MAX_HELD {
+                self.score_shares(&mut held, &mut scored)?;
+            }
+        }
+        self.score_shares(&mut held, &mut scored)?;
+        Ok(scored)
+    }
+
+    fn score_shares(
+        &self,
+        held: &mut Vec<(usize, RecordBatch)>,
+        scored: &mut Vec<RecordBatch>,
+    ) -> Result<(), Error> {
+        let score = |(start, share): &(usize, RecordBatch)| {
+            self.score(share).map_err(|error| error.after_rows(*start))
+        };
+        for share in pipeline::map(held, score) {
+            scored.push(share?);
+        }
+        held.clear();
+        Ok(())
+    }
 }
+
+/// The number of rows that a thread takes at a time.
+const SHARE: usize = 1 << 15;
+/// The number of such shares that are scored together.
+const MAX_HELD: usize = 32;

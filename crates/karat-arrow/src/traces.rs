@@ -5,10 +5,13 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
+use karat_agent::scores::by_metric;
 use karat_agent::trace::{
     Arguments, CallError, CallMade, Expectation, Failed, Outcome, Setting, Usage,
 };
 use karat_agent::{CallMetric, Tasks, Tools, Trace, TraceScorer};
+use karat_metrics::calls::json::Reader;
+use karat_metrics::calls::{self, Call};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
@@ -55,9 +58,21 @@ impl Traces {
         let place = |id: &String| trace_scorer.ids().iter().position(|known| known == id);
         let places: Vec<Option<usize>> =
             plan.metrics.iter().map(|metric| place(&metric.id)).collect();
+        let plain = source.columns().zip(self.metrics_of_calls(plan));
+        let (mut called, mut expected) = (Vec::new(), Vec::new());
         for number in 0..batch.num_rows() {
-            let read = source.read(number, &self.expectations)?;
             let group = groups.as_ref().and_then(|groups| groups.get(number));
+            if let Some((columns, metrics)) = &plain
+                && columns.plain_calls(number, &mut called, &mut expected).is_some()
+            {
+                let id = columns.ids.get(number).unwrap_or_default();
+                let row = Row { number, id, group, latency_ms: columns.duration_ms(number) };
+                out.setting.append_value(Setting::default().name());
+                let score = |metric: &&CallMetric| by_metric(metric, &called, &expected).ok();
+                out.push(row, metrics.iter().map(score));
+                continue;
+            }
+            let read = source.read(number, &self.expectations)?;
             let mut trace = match read {
                 Ok(trace) => trace,
                 Err(message) => {
@@ -86,6 +101,20 @@ impl Traces {
             out.push(row, places.iter().map(value));
         }
         Ok(())
+    }
+
+    /// The metrics, if all of them look at calls alone. Rows with nothing else are then scored as they are
+    /// in the columns, which is many times as fast as making traces of them.
+    fn metrics_of_calls(&self, plan: &Plan) -> Option<Vec<&CallMetric>> {
+        let is_own = |metric: &CallMetric| {
+            matches!(metric, CallMetric::Exact | CallMetric::Alignment | CallMetric::F1)
+        };
+        let of =
+            |id: &String| self.peers.iter().find(|metric| !is_own(metric) && metric.id() == *id);
+        if self.tasks.is_some() {
+            return None;
+        }
+        plan.metrics.iter().map(|metric| of(&metric.id)).collect()
     }
 }
 
@@ -150,6 +179,14 @@ impl<'b> Source<'b> {
         })))
     }
 
+    /// The columns, unless rows are documents.
+    fn columns(&self) -> Option<&TraceColumns<'b>> {
+        match self {
+            Source::Columns(columns) => Some(columns),
+            Source::Documents { .. } => None,
+        }
+    }
+
     /// The id of a row, if it has a column for it.
     fn id(&self, row: usize) -> Option<&str> {
         match self {
@@ -170,6 +207,28 @@ impl<'b> Source<'b> {
 }
 
 impl TraceColumns<'_> {
+    /// Reads the calls of a row as they are, unless it has more that matters or one of them needs a closer
+    /// look.
+    fn plain_calls<'t>(
+        &'t self,
+        row: usize,
+        called: &mut Vec<Call<'t>>,
+        expected: &mut Vec<Call<'t>>,
+    ) -> Option<()> {
+        let more = [&self.settings, &self.expect, &self.state, &self.failed];
+        if more.into_iter().any(|column| at(column, row).is_some()) {
+            return None;
+        }
+        self.calls.plain(row, called)?;
+        self.expected_calls.as_ref()?.plain(row, expected)
+    }
+
+    /// The duration of a row; data frames write a missing number as NaN.
+    fn duration_ms(&self, row: usize) -> Option<f64> {
+        let column = self.duration_ms.as_ref()?;
+        column.get(row).filter(|number| number.is_finite())
+    }
+
     fn read(&self, row: usize, known: &Expectations) -> Result<Read, Error> {
         let calls = self.calls.made(row)?;
         let expect = match self.expectation(row, known)? {
@@ -308,6 +367,21 @@ impl<'b> Calls<'b> {
     fn name(&self, row: usize, place: usize) -> Result<&str, Error> {
         let column = || format!("{}[].name", self.column);
         self.names.get(place).ok_or_else(|| Error::Null { column: column(), row })
+    }
+
+    /// Replaces `calls` by those of a row, if each has a name and an object of arguments, and no server.
+    fn plain<'t>(&'t self, row: usize, calls: &mut Vec<Call<'t>>) -> Option<()> {
+        calls.clear();
+        for place in self.lists.range(row)? {
+            if at(&self.servers, place).is_some() {
+                return None;
+            }
+            let mut reader = Reader::new(at(&self.arguments, place)?);
+            let arguments = calls::Arguments::read(&mut reader).ok()?;
+            reader.end().ok()?;
+            calls.push(Call::new(self.names.get(place)?, arguments));
+        }
+        Some(())
     }
 
     /// The calls that a row made.

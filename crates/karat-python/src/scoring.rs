@@ -65,18 +65,18 @@ impl Scorer {
 
     /// Scores one batch.
     fn score_batch(&self, py: Python<'_>, source: &Bound<'_, PyAny>) -> PyResult<Batch> {
-        let mut table = self.score(py, source)?;
-        match (table.batches.pop(), table.batches.is_empty()) {
-            (Some(batch), true) => Ok(Batch(batch)),
-            _ => Err(error::plain(py, "one batch is needed")),
-        }
+        let mut batches = tables::read(source)?;
+        let (Some(batch), None) = (batches.next(), batches.next()) else {
+            return Err(error::plain(py, "one batch is needed"));
+        };
+        let scored = py.detach(|| self.scored(batch));
+        scored.map(Batch).map_err(|error| raised(py, &error))
     }
 
     /// Scores every batch of a source.
     fn score(&self, py: Python<'_>, source: &Bound<'_, PyAny>) -> PyResult<Table> {
         let batches = tables::read(source)?;
-        let scored =
-            py.detach(|| batches.map(|batch| self.scored(batch)).collect::<Result<_, _>>());
+        let scored = py.detach(|| self.scorer.score_all(batches));
         let batches = scored.map_err(|error| raised(py, &error))?;
         Ok(Table { schema: self.scorer.schema(), batches })
     }

@@ -95,11 +95,19 @@ impl<'t> Calls<'t> {
         if !self.has_arguments {
             return Err(NO_ARGUMENTS);
         }
-        if self.made.len().saturating_mul(expected.len()) > MAX_PAIRS {
-            return Err(TOO_MANY);
-        }
-        Ok(metric.measure(&self.made, expected).score)
+        by_metric(metric, &self.made, expected)
     }
+}
+
+/// The score of calls by a metric of calls alone, where they are not too many to compare.
+///
+/// # Errors
+/// With the reason if they are.
+pub fn by_metric(metric: &CallMetric, called: &[Call<'_>], expected: &[Call<'_>]) -> Score {
+    if called.len().saturating_mul(expected.len()) > MAX_PAIRS {
+        return Err(TOO_MANY);
+    }
+    Ok(metric.measure(called, expected).score)
 }
 
 fn count(trace: &Trace, is: impl Fn(&Arguments) -> bool) -> u64 {

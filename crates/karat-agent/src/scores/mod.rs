@@ -13,6 +13,8 @@ mod offered;
 mod outcome;
 mod problems;
 
+pub use self::calls::by_metric;
+
 use karat_metrics::calls::ragas::Warning;
 
 pub(crate) use self::calls::as_call;

@@ -215,3 +215,73 @@ fn verdicts() {
     let scorer = Scorer::new(Kind::Verdicts, Options::default()).unwrap();
     check(&in_batches(&scorer, &tables::verdicts(&rows), 100), &full, 15);
 }
+
+/// The columns of metrics of a scored batch.
+fn ragas(batch: &RecordBatch) -> Vec<String> {
+    let columns =
+        batch.schema().fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>();
+    let named = columns.into_iter().filter(|name| !name.starts_with("calls."));
+    named.map(|name| format!("{name}: {:?}", batch.column_by_name(&name).unwrap())).collect()
+}
+
+#[test]
+fn metrics_of_calls_alone_are_the_same_whatever_else_is_asked_for() {
+    let call = |name: &str, arguments: Option<&str>, server: Option<&str>| {
+        (name.to_owned(), arguments.map(str::to_owned), server.map(str::to_owned))
+    };
+    let plain = call("files__read", Some(r#"{"path": "a", "lines": 10}"#), None);
+    let odd = [
+        call("files__read", Some(r#"{"lines": 10.0, "path": "a"}"#), None),
+        call("files__read", Some(r#"{"path": "b", "path": "a", "lines": 10}"#), None),
+        call("read", Some(r#"{"path": "a", "lines": 10}"#), Some("files")),
+        call("files__read", Some("not JSON"), None),
+        call("files__read", Some(r#"{"path": NaN}"#), None),
+        call("files__read", Some("[1]"), None),
+        call("files__read", Some(" "), None),
+        call("files__read", Some(r#"{"path": "\ud800"}"#), None),
+        call("files__read", Some(r#"{"id": 123456789012345678901234567890}"#), None),
+        call("files__read", None, None),
+        call("", Some("{}"), None),
+        plain.clone(),
+    ];
+    let mut rows = Vec::new();
+    for one in &odd {
+        for (calls, expected) in [
+            (vec![one.clone()], Some(vec![plain.clone()])),
+            (vec![plain.clone(), one.clone()], Some(vec![one.clone(), plain.clone()])),
+            (vec![], Some(vec![one.clone()])),
+            (vec![one.clone()], Some(vec![])),
+            (vec![one.clone()], None),
+        ] {
+            let id = format!("t{}", rows.len());
+            let duration_ms = Some(rows.len() as f64).filter(|ms| *ms > 3.0);
+            rows.push(TraceRow { id, calls, expected, duration_ms, ..TraceRow::default() });
+        }
+    }
+    let setting = |text: &str| Some(text.to_owned());
+    rows.push(TraceRow {
+        id: "without".to_owned(),
+        setting: setting("without_tools"),
+        calls: vec![plain.clone()],
+        expected: Some(vec![plain.clone()]),
+        ..TraceRow::default()
+    });
+    rows.push(TraceRow {
+        id: "failed".to_owned(),
+        failed: setting("timeout"),
+        ..TraceRow::default()
+    });
+    let batch = tables::traces(&rows);
+    let metrics =
+        ["ragas.tool_call_accuracy", "ragas.tool_call_accuracy_unordered", "ragas.tool_call_f1"];
+    let scored = |more: &[&str]| {
+        let metrics = metrics.iter().chain(more).map(|id| (*id).to_owned()).collect();
+        let options = Options { metrics, max_errors: 1.0, ..Options::default() };
+        let scorer = Scorer::new(Kind::Traces, options).unwrap();
+        let whole = scorer.score(&batch).unwrap();
+        let shares = scorer.score_all([Ok::<_, karat_arrow::Error>(batch.clone())]).unwrap();
+        assert_eq!(shares, [whole.clone()]);
+        ragas(&whole)
+    };
+    assert_eq!(scored(&[]), scored(&["calls.exact"]));
+}
