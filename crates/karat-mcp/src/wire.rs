@@ -4,7 +4,7 @@
 //! the right call fails.
 
 use karat_io::text::json_string_end;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::error::{CallError, quoted};
@@ -53,8 +53,34 @@ pub(crate) struct Read {
     pub(crate) repaired: Option<String>,
 }
 
+/// A result as nearly every answer is written, without anything else in the message. It is read at once, where
+/// any other message is read as a document and then taken apart.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PlainResult<'a> {
+    jsonrpc: &'a str,
+    id: u64,
+    result: Value,
+}
+
+impl PlainResult<'_> {
+    /// Reads a message of this kind; any other, also one with a key that is there twice, is left alone.
+    fn read(bytes: &[u8], limits: &Limits) -> Option<Incoming> {
+        // Of a list the parts would be taken for the fields.
+        if bytes.first() != Some(&b'{') || deeper_than(bytes, limits.depth()) {
+            return None;
+        }
+        let PlainResult { jsonrpc, id, result } = serde_json::from_slice(bytes).ok()?;
+        let id = Value::from(id);
+        (jsonrpc == "2.0").then_some(Incoming::Answer { id, outcome: Ok(result) })
+    }
+}
+
 /// Reads the bytes of one message; a batch gives several.
 pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Read {
+    if let Some(answer) = PlainResult::read(bytes, limits) {
+        return Read { messages: vec![Ok(answer)], repaired: None };
+    }
     let mut repaired = None;
     let mut parsed = parse(bytes, limits);
     if let Err(fault) = &parsed
@@ -297,6 +323,32 @@ mod tests {
             one(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no"}}"#),
             Ok(Incoming::Answer { outcome: Err(CallError::Protocol { code: -32602, .. }), .. })
         ));
+    }
+
+    #[test]
+    fn a_plain_result_is_read_as_any_other_message_is() {
+        let limits = Limits::default();
+        for text in [
+            r#"{"jsonrpc":"2.0","id":1,"result":{"b":[1.5,null],"a":"\u00e9"}}"#,
+            r#" { "result" : 3 , "id" : 18446744073709551615 , "jsonrpc" : "2.0" } "#,
+            r#"{"jsonrpc":"2.0","id":1,"result":null}"#,
+            r#"{"jsonrpc":"2\u002e0","id":1,"result":1}"#,
+            r#"{"jsonrpc":"2.0","id":1,"id":2,"result":1}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":1,"result":2}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{},"extra":1}"#,
+            r#"{"jsonrpc":"1.0","id":1,"result":{}}"#,
+            r#"{"jsonrpc":"2.0","id":"1","result":{}}"#,
+            r#"{"jsonrpc":"2.0","id":-1,"result":{}}"#,
+            r#"{"jsonrpc":"2.0","id":1.0,"result":{}}"#,
+            r#"["2.0",1,{}]"#,
+        ] {
+            let whole = classify(parse(text.as_bytes(), &limits).unwrap());
+            let whole = match parse(text.as_bytes(), &limits).unwrap() {
+                Value::Array(messages) => messages.into_iter().map(classify).collect(),
+                _ => vec![whole],
+            };
+            assert_eq!(read(text.as_bytes(), &limits).messages, whole, "{text}");
+        }
     }
 
     #[test]
