@@ -207,6 +207,7 @@ fn list(scratch: &Scratch) {
 }
 
 #[test]
+#[cfg_attr(karat_portable, ignore = "nothing is isolated")]
 fn a_list_is_captured_whole_or_with_leave_in_part() {
     let scratch = Scratch::new();
     list(&scratch);
@@ -243,6 +244,7 @@ fn a_list_is_captured_whole_or_with_leave_in_part() {
 }
 
 #[test]
+#[cfg_attr(karat_portable, ignore = "nothing is isolated")]
 fn listed_servers_are_captured_verified_and_searched_in_one_command() {
     let scratch = Scratch::new();
     list(&scratch);
