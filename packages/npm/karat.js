@@ -24,10 +24,12 @@ function program() {
   }
 }
 
-const child = spawn(program(), process.argv.slice(2), { stdio: "inherit" });
+// Before the program is started: a signal that comes right after that must reach it too.
+let child;
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
   process.on(signal, () => child.kill(signal));
 }
+child = spawn(program(), process.argv.slice(2), { stdio: "inherit" });
 child.on("error", (error) => {
   console.error(`karat: ${error.message}`);
   process.exit(3);
