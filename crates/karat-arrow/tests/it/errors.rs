@@ -318,3 +318,18 @@ fn nothing_is_not_a_report() {
     let error = partial(Kind::Traces, &Options::default(), &batch).report().unwrap_err();
     assert!(error.to_string().contains("no metric is defined on any of 1 rows"), "{error}");
 }
+
+#[test]
+fn the_row_of_an_error_is_counted_from_the_start_of_its_batch() {
+    let verdict = |number: usize| VerdictRow {
+        id: format!("v{number}"),
+        label: if number == 40_000 { "odd" } else { "benign" }.to_owned(),
+        verdict: Some("pass".to_owned()),
+        ..VerdictRow::default()
+    };
+    let batch = tables::verdicts(&(0..50_000).map(verdict).collect::<Vec<_>>());
+    let alone = message(Kind::Verdicts, &batch);
+    assert!(alone.contains("row 40000"), "{alone}");
+    let together = scorer(Kind::Verdicts).score_all([Ok::<_, Error>(batch)]).unwrap_err();
+    assert_eq!(together.to_string(), alone);
+}
