@@ -85,7 +85,7 @@ def main():
     count = 10_000 if arguments.quick else 100_000
 
     subprocess.run([HERE / "install"], check=True)
-    build = ["cargo", "build", "--release", "--quiet", "-p", "karat-detection", "--example", "throughput"]
+    build = ["cargo", "build", "--release", "--quiet", "-p", "karat-detectors", "--example", "throughput"]
     target = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
     subprocess.run([*build, "--target-dir", target], cwd=ROOT, check=True)
     file = FOLDER / "definitions.jsonl"

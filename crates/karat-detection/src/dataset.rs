@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::audit::{Finding, Rule};
-pub use crate::definition::{Peer, Tool};
+pub use crate::detectors::{Peer, Tool};
 use karat_core::error::EvalError;
 
 /// The category of benign entries that look like an attack.

@@ -12,13 +12,13 @@ pub mod audit;
 pub mod controls;
 pub mod dataset;
 pub mod decision;
-mod definition;
-pub mod detectors;
 pub mod score;
 pub mod shortcuts;
 pub mod system;
 pub mod systems;
 pub mod tuning_guard;
+
+pub use karat_detectors as detectors;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

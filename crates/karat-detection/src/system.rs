@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 pub use crate::answer::{Answer, DetectorReport, Evidence, Verdict};
 use crate::dataset::{Dataset, Sample};
 use crate::decision::Decision;
-pub use crate::definition::ScanInput;
 use crate::detectors;
+pub use crate::detectors::ScanInput;
 use crate::systems;
 use crate::systems::batch::{Batch, BatchConfig, BatchContext};
 use crate::systems::builtin::Builtin;
@@ -108,7 +108,12 @@ impl SystemConfig {
         let mut settings = BTreeMap::new();
         let (kind, name) = if let Some(name) = &self.builtin {
             if name != detectors::COMBINED && detectors::find(name).is_none() {
-                return Err(detectors::unknown(name));
+                let known = detectors::DETECTORS.iter().map(|detector| detector.name);
+                let known: Vec<&str> = std::iter::once(detectors::COMBINED).chain(known).collect();
+                return wrong(&format!(
+                    "no built-in detector {name:?}; there are: {}",
+                    known.join(", ")
+                ));
             }
             version.get_or_insert_with(|| env!("CARGO_PKG_VERSION").to_owned());
             settings.insert("tiers".to_owned(), "block, warn".to_owned());

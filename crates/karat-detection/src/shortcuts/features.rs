@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::dataset::Sample;
-use crate::definition::Tool;
+use crate::detectors::Tool;
 
 /// The features, in the order of [`of`].
 pub(super) const NAMES: [&str; 50] = [

@@ -1,7 +1,7 @@
 //! The built-in detectors as a system: all together, with each listed, or one alone.
 
 use crate::answer::{Answer, DetectorReport, Evidence, Verdict};
-use crate::detectors::{self, Detector, Finding, Reading};
+use crate::detectors::{self, Detector, Finding};
 use crate::system::ScanInput;
 
 /// All built-in detectors, or one of them.
@@ -18,7 +18,7 @@ impl Builtin {
     /// The findings in a definition.
     pub fn inspect(&self, input: &ScanInput) -> Answer {
         if let Some(detector) = self.only {
-            let findings = detector.inspect(&Reading::of(input));
+            let findings = detector.findings(input);
             let flagged = detectors::flags(&findings);
             return Answer { reports: vec![reported(detector.name, &findings, flagged)] };
         }

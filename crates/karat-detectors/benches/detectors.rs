@@ -11,15 +11,13 @@
 use std::time::{Duration, Instant};
 
 use divan::counter::{BytesCount, ItemsCount};
-use karat_detection::dataset::{Peer, Tool};
-use karat_detection::detectors;
-use karat_detection::system::ScanInput;
+use karat_detectors::{Peer, ScanInput, Tool, scan, scan_all};
 use karat_metrics::stats::random::Draws;
 use serde_json::json;
 
 fn main() {
     // The word lists are read on first use, which is not measured.
-    detectors::scan(&ScanInput::default());
+    scan(&ScanInput::default());
     in_batches(100_000, 1_000);
     divan::main();
 }
@@ -31,10 +29,10 @@ fn in_batches(count: usize, batch: usize) {
     for number in 0..count / batch {
         let definitions = definitions(batch, number as u64);
         let began = Instant::now();
-        flagged += definitions.iter().filter(|input| detectors::scan(input).flags()).count();
+        flagged += definitions.iter().filter(|input| scan(input).flags()).count();
         one += began.elapsed();
         let began = Instant::now();
-        divan::black_box(detectors::scan_all(&definitions));
+        divan::black_box(scan_all(&definitions));
         all += began.elapsed();
     }
     let per_second = |spent: Duration| count as f64 / spent.as_secs_f64();
@@ -121,7 +119,7 @@ fn all_detectors(bencher: divan::Bencher<'_, '_>, count: usize) {
     bencher
         .counter(ItemsCount::new(count))
         .counter(BytesCount::new(bytes(&definitions)))
-        .bench(|| definitions.iter().filter(|input| detectors::scan(input).flags()).count());
+        .bench(|| definitions.iter().filter(|input| scan(input).flags()).count());
 }
 
 #[divan::bench(sample_count = 5)]
@@ -133,7 +131,7 @@ fn with_peers(bencher: divan::Bencher<'_, '_>) {
     }
     bencher
         .counter(ItemsCount::new(definitions.len()))
-        .bench(|| definitions.iter().filter(|input| detectors::scan(input).flags()).count());
+        .bench(|| definitions.iter().filter(|input| scan(input).flags()).count());
 }
 
 #[divan::bench(args = [100_000, 10_000_000], sample_count = 3)]
@@ -144,5 +142,5 @@ fn one_long_text(bencher: divan::Bencher<'_, '_>, length: usize) {
         text.push(' ');
     }
     let input = ScanInput::of_tool(Tool { description: text, ..Tool::default() });
-    bencher.counter(BytesCount::new(length)).bench(|| detectors::scan(&input));
+    bencher.counter(BytesCount::new(length)).bench(|| scan(&input));
 }

@@ -13,9 +13,7 @@ use std::error::Error;
 use std::io::BufRead as _;
 use std::time::Instant;
 
-use karat_detection::dataset::Tool;
-use karat_detection::detectors;
-use karat_detection::system::ScanInput;
+use karat_detectors::{ScanInput, Tool, scan, scan_all};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -33,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let count: usize = count.parse()?;
     let definitions = read(file)?;
-    detectors::scan(&ScanInput::default());
+    scan(&ScanInput::default());
     for line in std::io::stdin().lock().lines() {
         let all = line?.trim() == "all";
         let (began, before) = (Instant::now(), cpu_seconds()?);
@@ -53,13 +51,13 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn on_one(definitions: &[ScanInput], count: usize) -> usize {
     let scanned = definitions.iter().cycle().take(count);
-    scanned.filter(|definition| detectors::scan(definition).flags()).count()
+    scanned.filter(|definition| scan(definition).flags()).count()
 }
 
 /// All of them in one call.
 fn on_all(definitions: &[ScanInput], count: usize) -> usize {
     let scanned: Vec<&ScanInput> = definitions.iter().cycle().take(count).collect();
-    detectors::scan_all(&scanned).iter().filter(|scan| scan.flags()).count()
+    scan_all(&scanned).iter().filter(|scan| scan.flags()).count()
 }
 
 fn read(file: &str) -> Result<Vec<ScanInput>, Box<dyn Error>> {

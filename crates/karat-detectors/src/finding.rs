@@ -88,14 +88,16 @@ impl Scan {
     }
 }
 
-pub(crate) fn flags<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> bool {
+/// Returns true if the findings of one detector flag a definition by [`RULE`].
+pub fn flags<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> bool {
     let mut findings = findings.into_iter();
     let Some(first) = findings.next() else { return false };
     first.tier == Tier::Block
         || findings.any(|found| found.tier == Tier::Block || found.rule != first.rule)
 }
 
-pub(crate) fn score<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> f64 {
+/// The suspicion of findings, for ranking: 1 for a block, 0.4 for a warning, each rule counted once.
+pub fn score<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> f64 {
     let mut rules: Vec<(&str, Tier)> = Vec::new();
     for finding in findings {
         match rules.iter_mut().find(|(rule, _)| *rule == finding.rule) {

@@ -11,6 +11,7 @@ mod capability_mismatch;
 mod characters;
 mod cross_tool;
 mod decoded_payload;
+mod definition;
 mod definition_drift;
 mod finding;
 mod hidden_unicode;
@@ -24,15 +25,14 @@ mod response_injection;
 mod schema_anomaly;
 mod window;
 
-pub use self::finding::{Finding, RULE, Scan, Tier};
-pub(crate) use self::finding::{flags, score};
-pub(crate) use self::reading::Reading;
+pub use self::definition::{Peer, ScanInput, Tool};
+pub use self::finding::{Finding, RULE, Scan, Tier, flags, score};
 
 use std::borrow::Borrow;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::definition::ScanInput;
+use self::reading::Reading;
 
 /// A built-in detector.
 pub struct Detector {
@@ -62,16 +62,16 @@ pub fn find(name: &str) -> Option<&'static Detector> {
 }
 
 impl Detector {
-    /// The findings of this detector in a definition.
-    pub(crate) fn inspect(&self, reading: &Reading<'_>) -> Vec<Finding> {
-        (self.inspect)(reading)
+    /// The findings of this detector alone in a definition.
+    pub fn findings(&self, input: &ScanInput) -> Vec<Finding> {
+        (self.inspect)(&Reading::of(input))
     }
 }
 
 /// Runs all detectors over one definition.
 pub fn scan(input: &ScanInput) -> Scan {
     let reading = Reading::of(input);
-    Scan::new(DETECTORS.iter().map(|detector| detector.inspect(&reading)))
+    Scan::new(DETECTORS.iter().map(|detector| (detector.inspect)(&reading)))
 }
 
 /// The number of definitions that a thread takes at a time: enough that taking them costs nothing, and so
@@ -111,14 +111,4 @@ fn scan_shares<E: Borrow<ScanInput>>(
         let Some(share) = exhibits.chunks(SHARE).nth(number) else { return done };
         done.push((number, share.iter().map(|input| scan(input.borrow())).collect()));
     }
-}
-
-/// The error for a detector that does not exist.
-pub fn unknown(name: &str) -> karat_core::error::EvalError {
-    let known = std::iter::once(COMBINED).chain(DETECTORS.iter().map(|detector| detector.name));
-    let known: Vec<&str> = known.collect();
-    let known = known.join(", ");
-    karat_core::error::EvalError::config(format!(
-        "system: no built-in detector {name:?}; there are: {known}"
-    ))
 }

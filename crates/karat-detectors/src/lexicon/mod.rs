@@ -18,7 +18,7 @@ use super::register::{BYTES, Register};
 
 macro_rules! lists {
     ($($file:literal,)*) => {
-        &[$(WordList { file: $file, text: include_str!(concat!("../../../lexicon/", $file)) },)*]
+        &[$(WordList { file: $file, text: include_str!(concat!("../../lexicon/", $file)) },)*]
     };
 }
 
