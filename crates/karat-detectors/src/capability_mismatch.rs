@@ -43,6 +43,9 @@ const READING_VERBS: &[&str] = &[
 const SWITCHES: &[&str] =
     &["apply", "execute", "commit", "force", "delete", "send", "publish", "skip_backup"];
 
+/// The meanings of which every broken promise requires one.
+const BREAKING: Mask = Mask::ACTS.and(Mask::TRANSFER).and(Mask::THIRD_PARTY).and(Mask::DESTROY);
+
 pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
     let promises = Promises::of(reading);
     if !promises.any() {
@@ -50,9 +53,11 @@ pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
     }
     let mut findings = Vec::new();
     let is_prose = |surface| matches!(surface, Surface::Description | Surface::ParameterText);
-    for window in windows(reading, is_prose) {
-        if let Some((rule, tier, message)) = promises.broken_by(reading, &window) {
-            findings.push(window.finding(rule, tier, message));
+    if reading.mask.has(BREAKING) {
+        for window in windows(reading, is_prose) {
+            if let Some((rule, tier, message)) = promises.broken_by(reading, &window) {
+                findings.push(window.finding(rule, tier, message));
+            }
         }
     }
     if promises.read_only {

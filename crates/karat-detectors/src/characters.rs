@@ -1,5 +1,7 @@
 //! Characters as detectors compare them.
 
+use super::register::{BYTES, Register};
+
 /// Returns true if words of this character's script are separated by spaces and have no prefixes.
 pub(super) fn has_borders(character: char) -> bool {
     character.is_ascii_alphanumeric()
@@ -49,9 +51,12 @@ pub(super) fn looks_like(character: char) -> Option<char> {
 
 /// The form of a character that is compared, or `None` if it is invisible.
 pub(super) fn fold(character: char) -> Option<char> {
-    // Letters without case, the most frequent ones in the scripts that have them.
-    if matches!(character, '\u{3041}'..='\u{30ff}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}')
-    {
+    // Letters without case or in lower case, the most frequent ones in the scripts that have them.
+    if matches!(
+        character,
+        '\u{e0}'..='\u{ff}' | '\u{430}'..='\u{45f}' | '\u{620}'..='\u{64a}' | '\u{905}'..='\u{939}'
+        | '\u{3041}'..='\u{30ff}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}'
+    ) {
         return Some(character);
     }
     if is_invisible(character) {
@@ -83,21 +88,24 @@ pub(super) fn fold(character: char) -> Option<char> {
     })
 }
 
-/// Adds the words of a name such as `send_password` or `sendMail`, in lower case.
-pub(super) fn fold_name(name: &str, words: &mut String) {
-    // No early exit, so that the compiler compares many bytes at once.
-    let is_odd = |byte: u8| !matches!(byte, b' '..=b'@' | b'['..=b'~');
-    if !name.bytes().fold(false, |odd, byte| odd | is_odd(byte)) {
-        let mut start = 0;
-        for (at, _) in name.bytes().enumerate().filter(|(_, byte)| *byte == b'_') {
-            words.push_str(&name[start..at]);
-            words.push(' ');
-            start = at + 1;
-        }
-        words.push_str(&name[start..]);
-        return;
+/// Adds the words of a name such as `send_password` or `sendMail`, in lower case. Returns true if it is
+/// plain: short, and of lower-case letters, digits and signs that begin no escape.
+pub(super) fn fold_name(name: &str, words: &mut String) -> bool {
+    if fold_plain_name(name.as_bytes(), words).is_some() {
+        return true;
     }
     let mut lower = false;
+    if name.is_ascii() {
+        for byte in name.bytes() {
+            if lower && byte.is_ascii_uppercase() {
+                words.push(' ');
+            }
+            lower = byte.is_ascii_lowercase();
+            let word = !matches!(byte, b'_' | b'\n');
+            words.push(if word { char::from(byte.to_ascii_lowercase()) } else { ' ' });
+        }
+        return false;
+    }
     for character in name.chars() {
         if lower && character.is_uppercase() {
             words.push(' ');
@@ -107,5 +115,65 @@ pub(super) fn fold_name(name: &str, words: &mut String) {
             '_' | '\n' => ' ',
             other => other.to_lowercase().next().unwrap_or(other),
         });
+    }
+    false
+}
+
+/// Adds the words of a plain name; `None` if it is not.
+fn fold_plain_name(name: &[u8], words: &mut String) -> Option<()> {
+    // Names are short and many, so that loops over their bytes would end where nobody expects it: eight bytes
+    // are looked at as one, and letters fill the last eight.
+    let mut padded = [b'a'; 64];
+    padded.get_mut(..name.len())?.copy_from_slice(name);
+    let mut plain = true;
+    for eight in padded.chunks_exact_mut(BYTES).take(name.len().div_ceil(BYTES)) {
+        let register = Register::of(eight);
+        let usual = register.within(b' ', b'@').or(register.within(b'[', b'~'));
+        plain &= usual.not().or(register.first_of([b'\\', b'&'])).is_none();
+        eight.copy_from_slice(&register.replaced(b'_', b' '));
+    }
+    let text = plain.then(|| str::from_utf8(&padded[..name.len()]).ok()).flatten()?;
+    words.push_str(text);
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The definition of `fold_name`, character by character.
+    fn by_characters(name: &str) -> String {
+        let mut words = String::new();
+        let mut lower = false;
+        for character in name.chars() {
+            if lower && character.is_uppercase() {
+                words.push(' ');
+            }
+            lower = character.is_lowercase();
+            let folded = character.to_lowercase().next().unwrap_or(character);
+            words.push(if matches!(folded, '_' | '\n') { ' ' } else { folded });
+        }
+        words
+    }
+
+    proptest! {
+        #[test]
+        fn names_of_any_length_and_script_are_folded_alike(name in "[a-z_]{0,70}[A-Zé_ \\\\&0-9.\n\u{430}-]{0,4}") {
+            let mut words = "before ".to_owned();
+            let plain = fold_name(&name, &mut words);
+            prop_assert_eq!(words, format!("before {}", by_characters(&name)));
+            let odd = |byte: u8| !matches!(byte, b' '..=b'@' | b'['..=b'~') || matches!(byte, b'\\' | b'&');
+            prop_assert!(!plain || !name.bytes().any(odd));
+        }
+
+        #[test]
+        fn letters_that_are_kept_have_no_other_lower_case(letter in "[\u{e0}-\u{ff}\u{430}-\u{45f}\u{620}-\u{64a}\u{905}-\u{939}]") {
+            let letter = letter.chars().next().unwrap_or(' ');
+            prop_assert_eq!(letter.to_lowercase().collect::<Vec<_>>(), vec![letter]);
+            prop_assert!(!is_invisible(letter) && !letter.is_whitespace());
+            prop_assert_eq!(fold(letter), Some(letter));
+        }
     }
 }

@@ -30,11 +30,14 @@ pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
 }
 
 fn rules_about_others(reading: &Reading<'_>) -> Vec<Finding> {
+    const OTHERS: Mask = Mask::PEER.and(Mask::OTHER_TOOL).and(Mask::NAMED_TOOL);
     let mut findings = Vec::new();
+    if !reading.mask.has(OTHERS) {
+        return findings;
+    }
     for window in windows(reading, |surface| surface != Surface::Result) {
         let (here, around) = (window.here, window.around);
-        if !here.has(Mask::PEER.and(Mask::OTHER_TOOL).and(Mask::NAMED_TOOL)) || here.has(Mask::CARE)
-        {
+        if !here.has(OTHERS) || here.has(Mask::CARE) {
             continue;
         }
         let moves = Mask::PUT.and(Mask::TRANSFER);
@@ -82,7 +85,12 @@ fn rules_about_others(reading: &Reading<'_>) -> Vec<Finding> {
 /// Finds a name that advertises the tool: one such word may describe its subject, two do not.
 fn boasting_name(name: &str) -> Option<Finding> {
     let words = name.split(|c: char| !c.is_alphanumeric());
-    let is_boast = |word: &&str| BOASTS.iter().any(|boast| boast.eq_ignore_ascii_case(word));
+    let first = |word: &str| word.bytes().next().map(|byte| byte.to_ascii_lowercase());
+    let is_boast = |word: &&str| {
+        // Nearly always, the first letter decides.
+        let begins = first(word);
+        BOASTS.iter().any(|boast| first(boast) == begins && boast.eq_ignore_ascii_case(word))
+    };
     let boasts = words.filter(is_boast).count();
     (boasts >= 2).then(|| Finding {
         rule: "boasting-name",

@@ -7,7 +7,7 @@
 
 use super::finding::{Finding, Tier, excerpt};
 use super::meaning::Mask;
-use super::reading::{Part, Reading};
+use super::reading::{Keyword, Part, Reading};
 use super::register::{BYTES, Register};
 use super::{instruction_phrases, lexicon};
 
@@ -78,7 +78,7 @@ impl Place<'_> {
 /// its place.
 fn joined_pieces(reading: &Reading<'_>) -> Vec<(String, String)> {
     let mut joined: Vec<(Option<&str>, String, String, usize)> = Vec::new();
-    for part in reading.parts.iter().filter(|part| part.keyword == "enum") {
+    for part in reading.parts.iter().filter(|part| part.keyword == Some(Keyword::Enum)) {
         if part.raw.len() < 8 || !part.raw.bytes().all(is_code) {
             continue;
         }
@@ -106,7 +106,7 @@ fn judge(
     budget: &mut usize,
 ) -> Option<(Tier, &'static str)> {
     let inner = Reading::of_text(reading.input, text);
-    let mask = inner.mask();
+    let mask = inner.mask;
     if mask.has(Mask::EXECUTE) || mask.has(Mask::PERSIST) && mask.has(Mask::PUT.and(Mask::WRITE)) {
         return Some((Tier::Block, "a command"));
     }
@@ -124,7 +124,7 @@ fn judge(
     // A tool about codes may show encoded sentences; any other has no reason to.
     let meant = !ANNOUNCED.contains(&code) || inner.hit_count() >= 4;
     if is_sentence(text) && meant && !reading.purpose.has(Mask::CODE) {
-        let announced = reading.mask().has(Mask::CODE);
+        let announced = reading.mask.has(Mask::CODE);
         return Some((if announced || acts { Tier::Block } else { Tier::Warn }, "a sentence"));
     }
     if layers > 1 {
@@ -380,25 +380,26 @@ fn escapes(text: &str) -> Option<Vec<u8>> {
 
 /// Stretches of numbers that could be characters: `72 101 108`, `48 65 6c`, `01001000 01100101`.
 fn number_runs(text: &str) -> Vec<&str> {
-    let mut runs = Vec::new();
-    let mut start = None;
-    let in_run = |byte: u8| {
+    const LENGTH: usize = 2 * MIN_TEXT;
+    let in_run = |byte: &u8| {
         byte.is_ascii_hexdigit() || matches!(byte, b' ' | b',' | b':' | b'-' | b'x' | b'X' | b'\\')
     };
-    for (at, byte) in text.bytes().chain([b'\n']).enumerate() {
-        match (in_run(byte), start) {
-            (true, None) => start = Some(at),
-            (false, Some(from)) => {
-                if at - from >= 2 * MIN_TEXT
-                    && text.is_char_boundary(from)
-                    && text.is_char_boundary(at)
-                {
-                    runs.push(text[from..at].trim());
-                }
-                start = None;
-            }
-            _ => {}
+    let bytes = text.as_bytes();
+    let mut runs = Vec::new();
+    // A run covers one byte of every so many at least, so most bytes need not be looked at.
+    let (mut done, mut at) = (0, LENGTH - 1);
+    while let Some(byte) = bytes.get(at) {
+        if !in_run(byte) {
+            at += LENGTH;
+            continue;
         }
+        let start = at - bytes[done..at].iter().rev().take_while(|byte| in_run(byte)).count();
+        done = at + bytes[at..].iter().take_while(|byte| in_run(byte)).count();
+        if done - start >= LENGTH {
+            // All of them are ASCII, so the cuts are between characters.
+            runs.push(text[start..done].trim());
+        }
+        at = done + LENGTH;
     }
     runs
 }

@@ -42,7 +42,7 @@ fn fresh<'r>(reading: &'r Reading<'_>, then: &Reading<'_>) -> Vec<&'r Sentence> 
 }
 
 fn new_text(reading: &Reading<'_>, then: &Reading<'_>, findings: &mut Vec<Finding>) {
-    let had = then.mask();
+    let had = then.mask;
     for sentence in fresh(reading, then) {
         let here = sentence.mask;
         let text = reading.sentence_text(sentence);
@@ -94,7 +94,7 @@ fn new_text(reading: &Reading<'_>, then: &Reading<'_>, findings: &mut Vec<Findin
 fn lost_promises(reading: &Reading<'_>, then: &Reading<'_>, findings: &mut Vec<Finding>) {
     let promise = then.sentences.iter().find(|sentence| sentence.mask.has(Mask::ASSURANCE));
     if let Some(promise) = promise
-        && !reading.mask().has(Mask::ASSURANCE)
+        && !reading.mask.has(Mask::ASSURANCE)
     {
         let acts = Mask::TRANSFER
             .and(Mask::DESTROY)

@@ -54,14 +54,19 @@ impl Scan {
     /// Combines the findings of each detector, in the order of the detectors.
     pub fn new(by_detector: impl IntoIterator<Item = Vec<Finding>>) -> Scan {
         let mut scan = Scan::default();
-        for (number, mut found) in by_detector.into_iter().enumerate() {
-            scan.findings.append(&mut found);
-            if !scan.findings.is_empty() {
-                scan.ends.resize(number, 0);
-                scan.ends.push(scan.findings.len());
-            }
+        for (number, found) in by_detector.into_iter().enumerate() {
+            scan.add(number, found);
         }
         scan
+    }
+
+    /// Adds the findings of the next detector.
+    pub(crate) fn add(&mut self, number: usize, mut found: Vec<Finding>) {
+        self.findings.append(&mut found);
+        if !self.findings.is_empty() {
+            self.ends.resize(number, 0);
+            self.ends.push(self.findings.len());
+        }
     }
 
     /// The findings of the detector with this number.

@@ -40,6 +40,9 @@ struct Seen {
 pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for part in &reading.parts {
+        if !part.has_odd_characters() && part.raw.len() < MIN_PADDING {
+            continue;
+        }
         let kinds = if part.has_odd_characters() { kinds(part.raw) } else { 0 };
         if kinds & HIDING != 0 {
             report(part, &look(part.raw), &mut findings);

@@ -43,6 +43,9 @@ const NEEDED: Mask = Mask::SENSITIVE
 
 pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
+    if !reading.mask.has(NEEDED) {
+        return findings;
+    }
     let is_prose =
         |surface| !matches!(surface, Surface::Server | Surface::Name | Surface::ParameterName);
     for window in windows(reading, is_prose) {

@@ -32,7 +32,7 @@ use std::borrow::Borrow;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use self::reading::Reading;
+use self::reading::{MAX_AT_ONCE, Reading};
 
 /// A built-in detector.
 pub struct Detector {
@@ -100,6 +100,19 @@ pub fn scan_all<E: Borrow<ScanInput> + Sync>(exhibits: &[E]) -> Vec<Scan> {
     scans
 }
 
+/// Scans a few definitions one detector after the other: the instructions of all of them together are more
+/// than the fastest cache holds.
+fn scan_together<E: Borrow<ScanInput>>(few: &[E], scans: &mut Vec<Scan>) {
+    let readings: Vec<Reading<'_>> = few.iter().map(|input| Reading::of(input.borrow())).collect();
+    let first = scans.len();
+    scans.resize_with(first + few.len(), Scan::default);
+    for (number, detector) in DETECTORS.iter().enumerate() {
+        for (scan, reading) in scans[first..].iter_mut().zip(&readings) {
+            scan.add(number, (detector.inspect)(reading));
+        }
+    }
+}
+
 /// Scans one share after another until none is left; each result has the number of its share.
 fn scan_shares<E: Borrow<ScanInput>>(
     exhibits: &[E],
@@ -109,6 +122,8 @@ fn scan_shares<E: Borrow<ScanInput>>(
     loop {
         let number = next.fetch_add(1, Ordering::Relaxed);
         let Some(share) = exhibits.chunks(SHARE).nth(number) else { return done };
-        done.push((number, share.iter().map(|input| scan(input.borrow())).collect()));
+        let mut scans = Vec::with_capacity(share.len());
+        share.chunks(MAX_AT_ONCE).for_each(|few| scan_together(few, &mut scans));
+        done.push((number, scans));
     }
 }

@@ -63,6 +63,13 @@ impl Register {
         self.within(b'a', b'z').or(self.within(b'0', b'9'))
     }
 
+    /// The bytes, with another ASCII byte in the place of one.
+    #[inline]
+    pub(super) const fn replaced(self, from: u8, to: u8) -> [u8; BYTES] {
+        let each = self.equal(from).0 >> 7;
+        (self.0 ^ each * (from ^ to) as u64).to_le_bytes()
+    }
+
     /// The first `count` bytes as a number, zeros after them.
     #[inline]
     pub(super) const fn first(self, count: usize) -> u64 {
@@ -157,6 +164,12 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_byte_is_replaced_wherever_it_is() {
+        assert_eq!(Register::of(b"_a__b\x80_\xff").replaced(b'_', b' '), *b" a  b\x80 \xff");
+        assert_eq!(Register::of(b"________").replaced(b'_', b' '), [b' '; BYTES]);
     }
 
     #[test]

@@ -9,13 +9,15 @@ use super::addresses::is_address;
 use super::finding::{Finding, Tier, excerpt};
 use super::lexicon::mask_of_name;
 use super::meaning::Mask;
-use super::reading::{Part, Reading, Surface};
+use super::reading::{Keyword, Part, Reading, Surface};
 use super::window::windows;
 
 pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    names(reading, &mut findings);
-    descriptions(reading, &mut findings);
+    if reading.mask.has(Mask::SENSITIVE.and(Mask::DISABLE)) {
+        names(reading, &mut findings);
+        descriptions(reading, &mut findings);
+    }
     values(reading, &mut findings);
     findings
 }
@@ -129,7 +131,7 @@ fn values(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
         }
         let name = part.parameter.map(mask_of_name).unwrap_or(Mask::NONE);
         match part.keyword {
-            "enum" if value.has(Mask::CONTEXT) && !is_about_models(reading) => {
+            Some(Keyword::Enum) if value.has(Mask::CONTEXT) && !is_about_models(reading) => {
                 contexts += 1;
                 if contexts == 2 {
                     let message =
@@ -137,7 +139,7 @@ fn values(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
                     findings.push(finding(part, "offers-context", Tier::Block, message));
                 }
             }
-            "default" | "const" => {
+            Some(Keyword::Default | Keyword::Const) => {
                 if value.has(Mask::SECRET_PATH) && !is_path(part) {
                     let message = "the preset value is a secret file";
                     findings.push(finding(part, "preset-secret", Tier::Block, message));
@@ -157,7 +159,8 @@ fn values(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
         // The name of a secret is not a secret.
         let more_than_a_name = part.raw.contains([' ', '=']);
         let unrelated = !(reading.purpose | name).has(Mask::SECRET);
-        if part.keyword == "examples" && value.has(Mask::SECRET) && more_than_a_name && unrelated {
+        let example = part.keyword == Some(Keyword::Examples);
+        if example && value.has(Mask::SECRET) && more_than_a_name && unrelated {
             shown += 1;
         }
         if (shows_secret(part.raw) || shown == 2) && !reading.purpose.has(Mask::SECRET) {

@@ -73,10 +73,11 @@ impl Lexicon {
     }
 }
 
-/// Returns true if a full stop after this word, in lower case, does not end a sentence.
+/// Returns true if a full stop after this word does not end a sentence.
 pub(super) fn is_abbreviation(word: &str) -> bool {
     // Most words are longer than all of them.
-    word.len() <= LEXICON.longest_abbreviation && LEXICON.abbreviations.contains(&word)
+    word.len() <= LEXICON.longest_abbreviation
+        && LEXICON.abbreviations.iter().any(|known| known.eq_ignore_ascii_case(word))
 }
 
 /// Returns true if a text, in lower case, announces text that is written from its end.
@@ -113,28 +114,28 @@ pub(super) fn look_up(text: &str, hits: &mut Vec<Hit>) {
             }
             b'a'..=b'z' | b'0'..=b'9' => {
                 let first = Register::of(rest);
-                let place = Place { rest, first, word: word_length(first, rest) };
-                if !within_word && terms.may_begin_with_word(&place) {
-                    look(at, &place);
+                let word = word_length(first, rest);
+                if !within_word && terms.may_begin_with_word(first, word) {
+                    look(at, &Place { rest, first, word });
                 }
-                at += place.word;
+                at += word;
                 // Most words end with a blank, where no term begins.
                 within_word = bytes.get(at) != Some(&b' ');
                 at += usize::from(!within_word);
             }
             0..0x80 => {
-                let place = Place { rest, first: Register::of(rest), word: 0 };
-                if terms.may_begin_with_sign(&place) {
-                    look(at, &place);
+                let first = Register::of(rest);
+                if terms.may_begin_with_sign(first) {
+                    look(at, &Place { rest, first, word: 0 });
                 }
                 within_word = false;
                 at += 1;
             }
             _ => {
                 let (length, bordered) = other_character(*byte, &text[at..]);
-                let place = Place { rest, first: Register::of(rest), word: 0 };
-                if !(within_word && bordered) && terms.may_begin_otherwise(&place) {
-                    look(at, &place);
+                let first = Register::of(rest);
+                if !(within_word && bordered) && terms.may_begin_otherwise(first) {
+                    look(at, &Place { rest, first, word: 0 });
                 }
                 within_word = bordered;
                 at += length;
@@ -179,10 +180,15 @@ fn word_length(first: Register, text: &[u8]) -> usize {
     if length < BYTES { length } else { BYTES + long_word_rest(&text[BYTES..]) }
 }
 
-#[cold]
 fn long_word_rest(text: &[u8]) -> usize {
-    let is_letter = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    text.iter().position(|byte| !is_letter(byte)).unwrap_or(text.len())
+    let mut length = 0;
+    loop {
+        let more = Register::of(&text[length..]).lower_alphanumeric().not().before_first();
+        length += more;
+        if more < BYTES {
+            return length;
+        }
+    }
 }
 
 /// Returns true if no letter follows.

@@ -95,20 +95,20 @@ impl Terms {
 
     /// Returns false if no term begins at this place, the start of an ASCII word.
     #[inline]
-    pub(super) fn may_begin_with_word(&self, place: &Place<'_>) -> bool {
-        self.words.may_have(word_key(place.first, place.word)) | self.ascii.may_begin(place.first)
+    pub(super) fn may_begin_with_word(&self, first: Register, word: usize) -> bool {
+        self.words.may_have(word_key(first, word)) | self.ascii.may_begin(first)
     }
 
     /// Returns false if no term begins at this place, another ASCII character.
     #[inline]
-    pub(super) fn may_begin_with_sign(&self, place: &Place<'_>) -> bool {
-        self.ascii.may_begin(place.first)
+    pub(super) fn may_begin_with_sign(&self, first: Register) -> bool {
+        self.ascii.may_begin(first)
     }
 
     /// Returns false if no term begins at this place, a character that is not ASCII.
     #[inline]
-    pub(super) fn may_begin_otherwise(&self, place: &Place<'_>) -> bool {
-        self.others.may_begin(place.first)
+    pub(super) fn may_begin_otherwise(&self, first: Register) -> bool {
+        self.others.may_begin(first)
     }
 
     /// The length and the meanings of the longest term that begins at a place. `ends_word` returns true if
@@ -304,9 +304,9 @@ mod tests {
             let word = bytes.iter().take_while(|byte| letter(byte)).count();
             let place = Place { rest: bytes, first: Register::of(bytes), word };
             let may = if word > 0 {
-                terms.may_begin_with_word(&place)
+                terms.may_begin_with_word(place.first, word)
             } else {
-                terms.may_begin_with_sign(&place)
+                terms.may_begin_with_sign(place.first)
             };
             let found = terms.longest(&place, |end| !bytes.get(end).is_some_and(letter));
             assert!(may || found.is_none(), "{text}");

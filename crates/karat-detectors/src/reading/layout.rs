@@ -40,6 +40,8 @@ impl Layout {
             }
             layout.buffer.push('\n');
         }
+        // At once: it is less work than for each run.
+        layout.buffer.make_ascii_lowercase();
         (layout.buffer, layout.sentences)
     }
 
@@ -54,9 +56,7 @@ impl Layout {
         while at < bytes.len() {
             let run = plain_run(&bytes[at..], space);
             if run > 0 {
-                let from = self.buffer.len();
                 self.buffer.push_str(&text[at..at + run]);
-                self.buffer[from..].make_ascii_lowercase();
                 at += run;
                 space = bytes[at - 1] == b' ';
                 continue;
@@ -109,9 +109,9 @@ impl Layout {
     /// Adds a name, cut into its words, as one sentence; returns the kinds of its bytes.
     fn add_name(&mut self, part: usize, name: &str) -> u8 {
         let start = self.buffer.len();
-        characters::fold_name(name, &mut self.buffer);
+        let plain = characters::fold_name(name, &mut self.buffer);
         self.end_sentence(part, start);
-        name.bytes().fold(0, |kinds, byte| kinds | KINDS[usize::from(byte)])
+        if plain { 0 } else { name.bytes().fold(0, |kinds, byte| kinds | KINDS[usize::from(byte)]) }
     }
 
     /// Ends the sentence that begins at `start`, unless it is blank; returns the start of the next.

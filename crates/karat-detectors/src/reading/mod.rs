@@ -16,7 +16,7 @@ mod strings;
 use std::cell::Cell;
 use std::mem::take;
 
-pub(super) use self::parts::{Part, Sentence, Surface};
+pub(super) use self::parts::{Keyword, Part, Sentence, Surface};
 
 use self::layout::Layout;
 use super::meaning::{Hit, Mask};
@@ -31,6 +31,8 @@ pub(crate) struct Reading<'a> {
     pub(super) parts: Vec<Part<'a>>,
     /// Its sentences, in the order of the buffer.
     pub(super) sentences: Vec<Sentence>,
+    /// The meanings of all sentences together.
+    pub(super) mask: Mask,
     /// The declared subject of the tool: the meanings in its name, title, server and first sentence.
     pub(super) purpose: Mask,
     buffer: String,
@@ -70,7 +72,9 @@ impl<'a> Reading<'a> {
             sentence.mask = interpret::sentence(&buffer, hits);
             parts[sentence.part].mask |= sentence.mask;
         }
-        let mut reading = Reading { input, parts, sentences, purpose: Mask::NONE, buffer, hits };
+        let mask = sentences.iter().map(|sentence| sentence.mask).collect();
+        let purpose = Mask::NONE;
+        let mut reading = Reading { input, parts, sentences, mask, purpose, buffer, hits };
         reading.purpose = reading.find_purpose();
         reading
     }
@@ -83,11 +87,6 @@ impl<'a> Reading<'a> {
     /// The number of hits in all sentences.
     pub(super) fn hit_count(&self) -> usize {
         self.hits.len()
-    }
-
-    /// The meanings of all sentences together.
-    pub(super) fn mask(&self) -> Mask {
-        self.sentences.iter().map(|sentence| sentence.mask).collect()
     }
 
     /// A stretch of the laid-out text.
@@ -137,12 +136,15 @@ impl<'a> Reading<'a> {
     /// The meanings before the first break of a sentence: text after "and" may have been slipped in.
     fn first_clause(&self, sentence: &Sentence) -> Mask {
         let text = self.sentence_text(sentence);
-        let breaks = |(at, byte): (usize, u8)| match byte {
-            b',' | b';' | b':' => text.as_bytes().get(at + 1) == Some(&b' '),
-            b' ' => text[at..].starts_with(" and ") || text[at..].starts_with(" then "),
-            _ => false,
-        };
-        let length = text.bytes().enumerate().position(breaks).unwrap_or(text.len());
+        let bytes = text.as_bytes();
+        // Every break has a blank: before the word, or after the sign.
+        let length = memchr::memchr_iter(b' ', bytes).find_map(|at| {
+            let sign =
+                at.checked_sub(1).filter(|before| matches!(bytes[*before], b',' | b';' | b':'));
+            let word = || bytes[at..].starts_with(b" and ") || bytes[at..].starts_with(b" then ");
+            sign.or_else(|| word().then_some(at))
+        });
+        let length = length.unwrap_or(text.len());
         let within = self.hits(sentence).iter().filter(|hit| hit.start < sentence.start + length);
         within.map(|hit| hit.mask).collect()
     }
@@ -164,17 +166,25 @@ impl Drop for Reading<'_> {
         scratch.sentences.clear();
         scratch.hits.clear();
         // A thread that is ending has no use for it.
-        let _ = SCRATCH.try_with(|kept| kept.set(scratch));
+        let _ = SCRATCH.try_with(|kept| {
+            let mut all = kept.take();
+            if all.len() < MAX_AT_ONCE {
+                all.push(scratch);
+            }
+            kept.set(all);
+        });
     }
 }
 
-/// The most memory that a thread keeps for its next reading.
+/// The most readings that a thread has at once.
+pub(super) const MAX_AT_ONCE: usize = 16;
+/// The most memory that a thread keeps of one of them.
 const MAX_KEPT: usize = 64 << 10;
 
 thread_local! {
-    /// The buffers of this thread's last reading: nearly every definition fits into them, and allocating
+    /// The buffers of this thread's last readings: nearly every definition fits into them, and allocating
     /// them anew would be a tenth of the work.
-    static SCRATCH: Cell<Scratch> = Cell::default();
+    static SCRATCH: Cell<Vec<Scratch>> = Cell::default();
 }
 
 /// Empty buffers with capacity.
@@ -188,7 +198,13 @@ struct Scratch {
 
 impl Scratch {
     fn get() -> Scratch {
-        SCRATCH.try_with(Cell::take).unwrap_or_default()
+        let kept = SCRATCH.try_with(|kept| {
+            let mut all = kept.take();
+            let one = all.pop();
+            kept.set(all);
+            one
+        });
+        kept.ok().flatten().unwrap_or_default()
     }
 }
 

@@ -50,6 +50,31 @@ impl Surface {
     }
 }
 
+/// A keyword of JSON Schema whose values a model sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keyword {
+    /// `default`.
+    Default,
+    /// `enum`.
+    Enum,
+    /// `const`.
+    Const,
+    /// `examples` and `example`.
+    Examples,
+}
+
+impl Keyword {
+    /// The name in evidence.
+    fn name(self) -> &'static str {
+        match self {
+            Keyword::Default => "default",
+            Keyword::Enum => "enum",
+            Keyword::Const => "const",
+            Keyword::Examples => "examples",
+        }
+    }
+}
+
 /// One string of the definition.
 #[derive(Clone, Debug)]
 pub(crate) struct Part<'a> {
@@ -59,8 +84,8 @@ pub(crate) struct Part<'a> {
     pub(crate) parameter: Option<&'a str>,
     /// The schema that it is part of, or that belongs to the name of a parameter.
     pub(super) schema: Option<&'a Map<String, Value>>,
-    /// The keyword of a schema value: `default`, `enum`, `const`, `examples`.
-    pub(crate) keyword: &'static str,
+    /// The keyword of a schema value.
+    pub(crate) keyword: Option<Keyword>,
     /// The text as it was written.
     pub(crate) raw: &'a str,
     /// The meanings in it.
@@ -76,7 +101,7 @@ impl<'a> Part<'a> {
     pub(super) const ESCAPE: u8 = 2;
 
     pub(super) fn new(surface: Surface, raw: &'a str) -> Part<'a> {
-        let (parameter, schema, keyword) = (None, None, "");
+        let (parameter, schema, keyword) = (None, None, None);
         Part { surface, parameter, schema, keyword, raw, mask: Mask::NONE, kinds: 0 }
     }
 
@@ -111,10 +136,10 @@ impl<'a> Part<'a> {
     /// Describes its place, for evidence.
     pub(crate) fn place(&self) -> String {
         match self.parameter {
-            Some(parameter) if self.keyword.is_empty() => {
-                format!("{} of `{parameter}`", self.surface.name())
+            Some(parameter) => {
+                let what = self.keyword.map_or(self.surface.name(), Keyword::name);
+                format!("{what} of `{parameter}`")
             }
-            Some(parameter) => format!("{} of `{parameter}`", self.keyword),
             None => self.surface.name().to_owned(),
         }
     }

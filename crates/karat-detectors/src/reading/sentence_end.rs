@@ -44,10 +44,11 @@ fn documents_argument(line: &str) -> bool {
 /// Returns true if the full stop after this text belongs to an abbreviation or a number: `e.g.`, `z.b.`,
 /// `1.`.
 pub(super) fn is_abbreviation(sentence: &str) -> bool {
-    let body = sentence.trim_end_matches('.');
+    let dots = sentence.bytes().rev().take_while(|byte| *byte == b'.').count();
+    let body = &sentence[..sentence.len() - dots];
     let border = body.bytes().rposition(|byte| matches!(byte, b' ' | b'('));
     let word = border.map_or(body, |at| &body[at + 1..]);
-    word.contains('.') && !word.contains(['/', '@'])
+    word.bytes().any(|byte| byte == b'.') && !word.contains(['/', '@'])
         || word.chars().nth(1).is_none()
         || lexicon::is_abbreviation(word)
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::parts::{Part, Surface};
+use super::parts::{Keyword, Part, Surface};
 use crate::definition::ScanInput;
 
 /// The most strings of one definition that are read; a schema with more was not made for people.
@@ -10,13 +10,15 @@ const MAX_PARTS: usize = 20_000;
 
 /// Adds the strings of a definition to `parts`.
 pub(super) fn collect<'a>(input: &'a ScanInput, parts: Vec<Part<'a>>) -> Vec<Part<'a>> {
-    let mut collector = Collector { parts };
+    let mut collector = Collector { parts, pending: Vec::new() };
     collector.input(input);
     collector.parts
 }
 
 struct Collector<'a> {
     parts: Vec<Part<'a>>,
+    /// The schema nodes that are still to be visited.
+    pending: Vec<Pending<'a>>,
 }
 
 /// A schema node that is still to be visited.
@@ -98,9 +100,9 @@ impl<'a> Collector<'a> {
 
     /// Adds every string of a schema, without recursion: depth costs memory on the heap, not the stack.
     fn schema(&mut self, root: &'a Value, surface: Surface) {
-        let mut pending = Vec::with_capacity(16);
-        pending.push(Pending { node: root, parameter: None });
-        while let Some(at) = pending.pop() {
+        self.pending.clear();
+        self.pending.push(Pending { node: root, parameter: None });
+        while let Some(at) = self.pending.pop() {
             if self.parts.len() >= MAX_PARTS {
                 return;
             }
@@ -109,33 +111,35 @@ impl<'a> Collector<'a> {
                     for (key, value) in fields.iter().rev() {
                         match key.as_str() {
                             "properties" | "patternProperties" | "$defs" | "definitions" => {
-                                self.properties(value, surface, &mut pending);
+                                self.properties(value, surface);
                             }
                             "title" | "description" | "$comment" => {
                                 self.text(value, at, fields, surface);
                             }
-                            "default" => self.values(value, "default", at, surface),
-                            "enum" => self.values(value, "enum", at, surface),
-                            "const" => self.values(value, "const", at, surface),
-                            "examples" | "example" => self.values(value, "examples", at, surface),
+                            "default" => self.values(value, Keyword::Default, at, surface),
+                            "enum" => self.values(value, Keyword::Enum, at, surface),
+                            "const" => self.values(value, Keyword::Const, at, surface),
+                            "examples" | "example" => {
+                                self.values(value, Keyword::Examples, at, surface);
+                            }
                             "type" | "format" | "$ref" | "$schema" | "$id" | "required"
                             | "pattern" => {}
                             _ if value.is_object() || value.is_array() => {
-                                pending.push(at.child(value));
+                                self.pending.push(at.child(value));
                             }
                             _ => self.text(value, at, fields, surface),
                         }
                     }
                 }
                 Value::Array(items) => {
-                    pending.extend(items.iter().rev().map(|item| at.child(item)));
+                    self.pending.extend(items.iter().rev().map(|item| at.child(item)));
                 }
                 _ => {}
             }
         }
     }
 
-    fn properties(&mut self, value: &'a Value, surface: Surface, pending: &mut Vec<Pending<'a>>) {
+    fn properties(&mut self, value: &'a Value, surface: Surface) {
         let Value::Object(properties) = value else { return };
         for (name, node) in properties.iter().rev() {
             let parameter = Some(name.as_str());
@@ -143,7 +147,7 @@ impl<'a> Collector<'a> {
                 let part = Part::new(Surface::ParameterName, name);
                 self.parts.push(Part { parameter, schema: node.as_object(), ..part });
             }
-            pending.push(Pending { node, parameter });
+            self.pending.push(Pending { node, parameter });
         }
     }
 
@@ -166,32 +170,35 @@ impl<'a> Collector<'a> {
     }
 
     /// Adds every string in default, allowed and example values.
-    fn values(
-        &mut self,
-        value: &'a Value,
-        keyword: &'static str,
-        at: Pending<'a>,
-        surface: Surface,
-    ) {
+    fn values(&mut self, value: &'a Value, keyword: Keyword, at: Pending<'a>, surface: Surface) {
         let surface =
             if surface == Surface::ParameterText { Surface::ParameterValue } else { surface };
         let parameter = at.parameter;
         let mut add = |text: &'a str| {
-            self.push(Part { parameter, keyword, ..Part::new(surface, text) });
+            self.push(Part { parameter, keyword: Some(keyword), ..Part::new(surface, text) });
         };
-        // Nearly all values are strings or numbers, which need no list.
-        let mut pending = match value {
-            Value::String(text) => return add(text),
-            Value::Array(_) | Value::Object(_) => vec![value],
-            _ => return,
-        };
-        while let Some(value) = pending.pop() {
-            match value {
-                Value::String(text) => add(text),
-                Value::Array(items) => pending.extend(items.iter().rev()),
-                Value::Object(fields) => pending.extend(fields.values().rev()),
-                _ => {}
-            }
+        // Nearly all values are strings, numbers, or arrays of them, which need no list.
+        match value {
+            Value::String(text) => add(text),
+            Value::Array(items) => items.iter().for_each(|item| strings_in(item, &mut add)),
+            value => strings_in(value, &mut add),
+        }
+    }
+}
+
+/// Every string in a value, in order, without recursion.
+fn strings_in<'a>(value: &'a Value, add: &mut impl FnMut(&'a str)) {
+    let mut pending = match value {
+        Value::String(text) => return add(text),
+        Value::Array(_) | Value::Object(_) => vec![value],
+        _ => return,
+    };
+    while let Some(value) = pending.pop() {
+        match value {
+            Value::String(text) => add(text),
+            Value::Array(items) => pending.extend(items.iter().rev()),
+            Value::Object(fields) => pending.extend(fields.values().rev()),
+            _ => {}
         }
     }
 }
