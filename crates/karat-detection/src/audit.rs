@@ -141,7 +141,7 @@ fn about_form(sample: &Sample, findings: &mut Vec<Finding>) {
     if sample.id.trim().is_empty() {
         add(Rule::EmptyId, "the id is empty".to_owned());
     }
-    if sample.tool == crate::dataset::Tool::default() {
+    if sample.tool == karat_detectors::Tool::default() {
         add(Rule::Empty, "the tool has neither a name nor a description".to_owned());
     }
     if let Some(split) = sample.split.as_deref().filter(|split| !SPLITS.contains(split)) {

@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 
 use karat_core::dataset::{Dataset as Frozen, DatasetFiles, Digest};
 use karat_core::report::DatasetRef;
+pub use karat_detectors::{Peer, Tool};
 use karat_io::input::{self, Format, InputError, Limits};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::audit::{Finding, Rule};
-pub use crate::detectors::{Peer, Tool};
 use karat_core::error::EvalError;
 
 /// The category of benign entries that look like an attack.

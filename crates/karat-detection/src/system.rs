@@ -12,14 +12,14 @@ use std::time::Duration;
 use karat_core::adapter::program;
 use karat_core::report::SystemRef;
 use karat_core::run::System;
+use karat_detectors as detectors;
+pub use karat_detectors::ScanInput;
 use karat_io::Failure;
 use serde::{Deserialize, Serialize};
 
 pub use crate::answer::{Answer, DetectorReport, Evidence, Verdict};
 use crate::dataset::{Dataset, Sample};
 use crate::decision::Decision;
-use crate::detectors;
-pub use crate::detectors::ScanInput;
 use crate::systems;
 use crate::systems::batch::{Batch, BatchConfig, BatchContext};
 use crate::systems::builtin::Builtin;

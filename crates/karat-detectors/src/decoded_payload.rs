@@ -442,3 +442,37 @@ fn announced(text: &str) -> Option<(&'static str, String)> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The longest stretches of bytes of a kind, found byte by byte.
+    fn stretches(text: &str, kind: impl Fn(u8) -> bool, least: usize) -> Vec<&str> {
+        let mut found = Vec::new();
+        let mut start = 0;
+        for (at, byte) in text.bytes().chain([b'\n']).enumerate() {
+            if !kind(byte) {
+                if at - start >= least {
+                    found.push(text[start..at].trim());
+                }
+                start = at + 1;
+            }
+        }
+        found
+    }
+
+    proptest! {
+        #[test]
+        fn every_stretch_is_found_wherever_it_begins(
+            pieces in proptest::collection::vec("[0-9a-f ,]{0,45}|[g-w.]{0,30}|[A-Za-z0-9_/+=]{0,40}|é", 0..8),
+        ) {
+            let text = pieces.concat();
+            let number = |byte: u8| byte.is_ascii_hexdigit() || b" ,:-xX\\".contains(&byte);
+            prop_assert_eq!(number_runs(&text), stretches(&text, number, 2 * MIN_TEXT));
+            prop_assert_eq!(code_runs(&text), stretches(&text, is_code, MIN_CODE));
+        }
+    }
+}

@@ -67,7 +67,7 @@ impl Register {
     #[inline]
     pub(super) const fn replaced(self, from: u8, to: u8) -> [u8; BYTES] {
         let each = self.equal(from).0 >> 7;
-        (self.0 ^ each * (from ^ to) as u64).to_le_bytes()
+        (self.0 ^ (each * (from ^ to) as u64)).to_le_bytes()
     }
 
     /// The first `count` bytes as a number, zeros after them.

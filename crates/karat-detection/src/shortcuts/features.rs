@@ -1,10 +1,10 @@
 //! Features of an entry that need no reading: lengths, numbers of things, fields that are there or
 //! not.
 
+use karat_detectors::Tool;
 use serde_json::Value;
 
 use crate::dataset::Sample;
-use crate::detectors::Tool;
 
 /// The features, in the order of [`of`].
 pub(super) const NAMES: [&str; 50] = [

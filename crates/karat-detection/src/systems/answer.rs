@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use karat_core::adapter::Values;
+use karat_detectors::ScanInput;
 use karat_io::json_path::JsonPath;
 use karat_io::template;
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,6 @@ use serde_json::{Map, Value, json};
 
 use crate::answer::{Answer, DetectorReport, Evidence, Verdict};
 use crate::dataset::Tool;
-use crate::system::ScanInput;
 use karat_core::error::EvalError;
 
 /// The paths of an answer: `answer = { … }`. At least one of `verdict`, `flagged`, `severity` and

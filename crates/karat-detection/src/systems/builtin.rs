@@ -1,8 +1,8 @@
 //! The built-in detectors as a system: all together, with each listed, or one alone.
 
+use karat_detectors::{self as detectors, Detector, Finding, ScanInput};
+
 use crate::answer::{Answer, DetectorReport, Evidence, Verdict};
-use crate::detectors::{self, Detector, Finding};
-use crate::system::ScanInput;
 
 /// All built-in detectors, or one of them.
 pub struct Builtin {

@@ -6,6 +6,7 @@
 //! "score": 0.9, "findings": […]}` with everything after the verdict optional. An exit code says
 //! nothing about an entry.
 
+use karat_detectors::ScanInput;
 use karat_io::exchange::{Exchange, Reply, quoted};
 use karat_io::input::plain;
 use karat_io::process::Program;
@@ -14,7 +15,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::answer::{Answer, DetectorReport, Evidence, Verdict};
-use crate::system::ScanInput;
 
 /// The name of the one detector of a command.
 pub const DETECTOR: &str = "command";

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use karat_core::adapter::http::{self, HttpEndpoint};
 use karat_core::error::EvalError;
+use karat_detectors::ScanInput;
 use karat_io::input;
 use karat_io::{Failure, FailureClass};
 use serde_json::{Value, json};
 
 use super::answer::{AnswerConfig, AnswerReader, Question};
 use crate::answer::Answer;
-use crate::system::ScanInput;
 
 /// The name of the one detector of an endpoint.
 pub const DETECTOR: &str = "http";

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use karat_core::adapter::mcp::{self, McpTool, Part, Picked};
 use karat_core::error::EvalError;
+use karat_detectors::ScanInput;
 use karat_io::input;
 use karat_io::{Failure, FailureClass};
 use karat_mcp::Reply;
@@ -15,7 +16,6 @@ use serde_json::Value;
 
 use super::answer::{AnswerConfig, AnswerReader, Question};
 use crate::answer::Answer;
-use crate::system::ScanInput;
 
 /// The name of the one detector of a server.
 pub const DETECTOR: &str = "mcp";

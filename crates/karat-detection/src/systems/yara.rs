@@ -15,12 +15,12 @@ use std::time::Duration;
 use boreal::compiler::CompilerParams;
 use boreal::scanner::ScanResult;
 use boreal::{Compiler, MetadataValue, Scanner};
+use karat_detectors::ScanInput;
 use karat_io::input::{self, Limits};
 use karat_io::{Failure, FailureClass};
 use serde_json::Value;
 
 use crate::answer::{Answer, DetectorReport, Evidence, Verdict};
-use crate::system::ScanInput;
 use karat_core::error::EvalError;
 
 /// Compiled rules, and the time that one definition may take.
