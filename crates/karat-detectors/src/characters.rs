@@ -91,7 +91,7 @@ pub(super) fn fold(character: char) -> Option<char> {
 /// Adds the words of a name such as `send_password` or `sendMail`, in lower case. Returns true if it is
 /// plain: short, and of lower-case letters, digits and signs that begin no escape.
 pub(super) fn fold_name(name: &str, words: &mut String) -> bool {
-    if fold_plain_name(name.as_bytes(), words).is_some() {
+    if fold_plain_name(name, words).is_some() {
         return true;
     }
     let mut lower = false;
@@ -120,20 +120,23 @@ pub(super) fn fold_name(name: &str, words: &mut String) -> bool {
 }
 
 /// Adds the words of a plain name; `None` if it is not.
-fn fold_plain_name(name: &[u8], words: &mut String) -> Option<()> {
+fn fold_plain_name(name: &str, words: &mut String) -> Option<()> {
     // Names are short and many, so that loops over their bytes would end where nobody expects it: eight bytes
     // are looked at as one, and letters fill the last eight.
     let mut padded = [b'a'; 64];
-    padded.get_mut(..name.len())?.copy_from_slice(name);
-    let mut plain = true;
+    padded.get_mut(..name.len())?.copy_from_slice(name.as_bytes());
+    let (mut plain, mut one_word) = (true, true);
     for eight in padded.chunks_exact_mut(BYTES).take(name.len().div_ceil(BYTES)) {
         let register = Register::of(eight);
         let usual = register.within(b' ', b'@').or(register.within(b'[', b'~'));
         plain &= usual.not().or(register.first_of([b'\\', b'&'])).is_none();
+        one_word &= register.equal(b'_').is_none();
         eight.copy_from_slice(&register.replaced(b'_', b' '));
     }
-    let text = plain.then(|| str::from_utf8(&padded[..name.len()]).ok()).flatten()?;
-    words.push_str(text);
+    if !plain {
+        return None;
+    }
+    words.push_str(if one_word { name } else { str::from_utf8(&padded[..name.len()]).ok()? });
     Some(())
 }
 

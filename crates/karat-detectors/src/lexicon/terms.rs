@@ -121,11 +121,9 @@ impl Terms {
     ) -> Option<(usize, Mask)> {
         let is_ascii = place.rest.first().is_some_and(u8::is_ascii);
         let prefixes = if is_ascii { &self.ascii } else { &self.others };
-        let [eight, five, three] = prefixes.candidates(place.first);
-        let words = self.words.with_key(word_key(place.first, place.word));
         let second = Register::of(place.rest.get(BYTES..).unwrap_or_default());
         let mut longest = (0, Mask::NONE);
-        for entries in [eight, words, five, three] {
+        let mut consider = |entries: &[Entry]| {
             for entry in entries {
                 let Entry { term, .. } = entry;
                 let length = term.text.len();
@@ -138,7 +136,12 @@ impl Terms {
                     longest = (length, before | term.mask);
                 }
             }
-        }
+        };
+        // Long ones first.
+        consider(prefixes.eight.with_key(place.first.first(8)));
+        consider(self.words.with_key(word_key(place.first, place.word)));
+        consider(prefixes.five.with_key(place.first.first(5)));
+        consider(prefixes.three.with_key(place.first.first(3)));
         (longest.0 > 0).then_some(longest)
     }
 }
@@ -180,15 +183,6 @@ impl Prefixes {
         self.eight.may_have(first.first(8))
             | self.five.may_have(first.first(5))
             | self.three.may_have(first.first(3))
-    }
-
-    /// The terms that may begin like this, long ones first.
-    fn candidates(&self, first: Register) -> [&[Entry]; 3] {
-        [
-            self.eight.with_key(first.first(8)),
-            self.five.with_key(first.first(5)),
-            self.three.with_key(first.first(3)),
-        ]
     }
 }
 

@@ -19,6 +19,7 @@ use std::mem::take;
 pub(super) use self::parts::{Keyword, Part, Sentence, Surface};
 
 use self::layout::Layout;
+use self::strings::Pending;
 use super::meaning::{Hit, Mask};
 use super::{addresses, lexicon, peers};
 use crate::definition::ScanInput;
@@ -37,13 +38,17 @@ pub(crate) struct Reading<'a> {
     pub(super) purpose: Mask,
     buffer: String,
     hits: Vec<Hit>,
+    /// Empty; kept for the next reading.
+    pending: Vec<Pending<'static>>,
 }
 
 impl<'a> Reading<'a> {
     /// Reads a definition.
     pub(crate) fn of(input: &'a ScanInput) -> Reading<'a> {
         let mut scratch = Scratch::get();
-        let parts = strings::collect(input, emptied(take(&mut scratch.parts)));
+        let (parts, pending) = (take(&mut scratch.parts), take(&mut scratch.pending));
+        let (parts, pending) = strings::collect(input, emptied(parts), emptied(pending));
+        scratch.pending = emptied(pending);
         Reading::new(input, parts, scratch)
     }
 
@@ -56,7 +61,7 @@ impl<'a> Reading<'a> {
     }
 
     fn new(input: &'a ScanInput, mut parts: Vec<Part<'a>>, scratch: Scratch) -> Reading<'a> {
-        let Scratch { buffer, sentences, mut hits, .. } = scratch;
+        let Scratch { buffer, sentences, mut hits, pending, .. } = scratch;
         let (buffer, mut sentences) = Layout::of(&mut parts, buffer, sentences);
         lexicon::look_up(&buffer, &mut hits);
         addresses::mark(&buffer, &mut hits);
@@ -74,7 +79,7 @@ impl<'a> Reading<'a> {
         }
         let mask = sentences.iter().map(|sentence| sentence.mask).collect();
         let purpose = Mask::NONE;
-        let mut reading = Reading { input, parts, sentences, mask, purpose, buffer, hits };
+        let mut reading = Reading { input, parts, sentences, mask, purpose, buffer, hits, pending };
         reading.purpose = reading.find_purpose();
         reading
     }
@@ -159,6 +164,7 @@ impl Drop for Reading<'_> {
         let mut scratch = Scratch {
             buffer: take(&mut self.buffer),
             parts: emptied(take(&mut self.parts)),
+            pending: take(&mut self.pending),
             sentences: take(&mut self.sentences),
             hits: take(&mut self.hits),
         };
@@ -192,6 +198,7 @@ thread_local! {
 struct Scratch {
     buffer: String,
     parts: Vec<Part<'static>>,
+    pending: Vec<Pending<'static>>,
     sentences: Vec<Sentence>,
     hits: Vec<Hit>,
 }
@@ -208,10 +215,10 @@ impl Scratch {
     }
 }
 
-/// Empties the list for the parts of another definition and keeps its capacity.
-fn emptied<'b>(mut parts: Vec<Part<'_>>) -> Vec<Part<'b>> {
-    parts.clear();
-    parts.into_iter().map_while(|_| None).collect()
+/// Empties a list for another definition, whose lifetime differs, and keeps its capacity.
+fn emptied<A, B>(mut list: Vec<A>) -> Vec<B> {
+    list.clear();
+    list.into_iter().map_while(|_| None).collect()
 }
 
 #[cfg(test)]

@@ -8,11 +8,15 @@ use crate::definition::ScanInput;
 /// The most strings of one definition that are read; a schema with more was not made for people.
 const MAX_PARTS: usize = 20_000;
 
-/// Adds the strings of a definition to `parts`.
-pub(super) fn collect<'a>(input: &'a ScanInput, parts: Vec<Part<'a>>) -> Vec<Part<'a>> {
-    let mut collector = Collector { parts, pending: Vec::new() };
+/// The strings of a definition. Both lists are empty.
+pub(super) fn collect<'a>(
+    input: &'a ScanInput,
+    parts: Vec<Part<'a>>,
+    pending: Vec<Pending<'a>>,
+) -> (Vec<Part<'a>>, Vec<Pending<'a>>) {
+    let mut collector = Collector { parts, pending };
     collector.input(input);
-    collector.parts
+    (collector.parts, collector.pending)
 }
 
 struct Collector<'a> {
@@ -23,7 +27,7 @@ struct Collector<'a> {
 
 /// A schema node that is still to be visited.
 #[derive(Clone, Copy)]
-struct Pending<'a> {
+pub(super) struct Pending<'a> {
     node: &'a Value,
     parameter: Option<&'a str>,
 }
