@@ -121,8 +121,8 @@ pub(super) fn fold_name(name: &str, words: &mut String) -> bool {
 
 /// Adds the words of a plain name; `None` if it is not.
 fn fold_plain_name(name: &str, words: &mut String) -> Option<()> {
-    // Names are short and many, so that loops over their bytes would end where nobody expects it: eight bytes
-    // are looked at as one, and letters fill the last eight.
+    // The processor cannot predict where a loop over the bytes of a short name ends, so eight bytes are
+    // compared at a time; letters fill the last eight.
     let mut padded = [b'a'; 64];
     padded.get_mut(..name.len())?.copy_from_slice(name.as_bytes());
     let (mut plain, mut one_word) = (true, true);
