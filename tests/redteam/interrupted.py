@@ -76,6 +76,7 @@ def killed(team):
                 ran, found = outcome(team, folder, "--resume")
                 good = ran.code == reference.code and found == expected
                 area.attempt(good, f"{name}: the resumed report is another one: {ran}")
+                area.attempt(not temporary(folder), f"{name}: a whole run leaves {temporary(folder)}")
                 shutil.rmtree(pathlib.Path(folder, "karat-report"))
             area.figure(f"{name}: {kills} kills, {rounds} reports compared")
     deadline = time.monotonic() + 10
@@ -93,8 +94,13 @@ def torn(folder):
                 json.loads(path.read_bytes())
             except ValueError as error:
                 return f"{name} is torn: {error}"
-    left = [path.name for path in pathlib.Path(folder, "karat-report").glob("*.tmp*")]
-    return f"left over: {left}" if len(left) > 4 else None
+    # A killed process leaves what it was writing; the next one that writes there removes it.
+    left = temporary(folder)
+    return f"left over: {left}" if len(left) > 1 else None
+
+
+def temporary(folder):
+    return [path.name for path in pathlib.Path(folder, "karat-report").glob("**/.karat-*")]
 
 
 def damaged(team):

@@ -7,6 +7,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use crate::input::Temporary;
 use crate::platform;
 
 /// Karat's folder in the user's configuration: below `XDG_CONFIG_HOME`, `APPDATA`, or `.config` in the home
@@ -30,11 +31,10 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     platform::create_private_folder(folder)?;
     check_folder(folder)?;
     // Made for this user alone, and renamed over a link instead of written through it.
-    let mut file = tempfile::Builder::new().prefix(".karat-").suffix(".tmp").tempfile_in(folder)?;
-    file.write_all(bytes)?;
+    let mut file = Temporary::private(folder)?;
+    file.as_file_mut().write_all(bytes)?;
     file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    file.persist(path)
 }
 
 /// Reads a file of at most `limit` bytes. `None` if there is none.

@@ -42,6 +42,7 @@ mod lines;
 mod place;
 mod source;
 mod suggest;
+mod temporary;
 mod toml;
 mod words;
 mod write;
@@ -59,11 +60,13 @@ pub use self::limits::Limits;
 pub use self::lines::{Lines, Records, lines, records};
 pub use self::source::{decode, read_bytes, read_raw, read_text};
 pub use self::suggest::nearest;
+pub(crate) use self::temporary::Temporary;
+pub use self::temporary::remove_unfinished;
 pub use self::toml::TomlTable;
 pub use self::words::plain;
 pub use self::write::{
     WriteError, create_folder, destination, open_existing_for_writing, open_for_writing,
-    refuse_links, remove_unfinished, write_atomic, write_atomic_with,
+    refuse_links, write_atomic, write_atomic_with,
 };
 
 /// Reads a file into a type; the format comes from the file name.

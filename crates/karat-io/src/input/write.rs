@@ -4,13 +4,12 @@
 //! that a link in the place of an output, or of a folder above it, does not lead a write to another file of
 //! the user. What is above the project is the user's own, and links there are followed.
 
-use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::error::name;
+use super::temporary::Temporary;
 use crate::platform::{self, is_of_the_system};
 
 /// Maximum number of links that are followed, as in the system.
@@ -71,50 +70,19 @@ pub fn write_atomic_with(
     let named = path.parent().unwrap_or(folder);
     fs::create_dir_all(folder).map_err(failed(named, "create the folder"))?;
 
-    let mut temporary = new_file().tempfile_in(folder).map_err(failed(path, "be written"))?;
-    let _unfinished = Unfinished::new(temporary.path());
-    write(&mut temporary).map_err(failed(path, "be written"))?;
+    let mut temporary = Temporary::new(folder).map_err(failed(path, "be written"))?;
+    write(temporary.as_file_mut()).map_err(failed(path, "be written"))?;
     if let Some(existing) = &existing {
         let permissions = temporary.as_file().set_permissions(existing.permissions());
         permissions.map_err(failed(path, "keep the permissions"))?;
     }
     temporary.as_file().sync_all().map_err(failed(path, "be flushed to disk"))?;
-    temporary.persist(&target).map_err(|error| failed(path, "be put in place")(error.error))?;
+    temporary.persist(&target).map_err(failed(path, "be put in place"))?;
     // The rename is durable once the folder is flushed, which not every system supports.
     if let Ok(folder) = File::open(folder) {
         let _ = folder.sync_all();
     }
     Ok(())
-}
-
-/// The temporary files that are being written.
-static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
-
-fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
-    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Removes the temporary files that are being written, for an exit on which nothing is dropped.
-pub fn remove_unfinished() {
-    for path in std::mem::take(&mut *unfinished()) {
-        let _ = fs::remove_file(path);
-    }
-}
-
-/// A temporary file, known until it is in place or removed.
-struct Unfinished(PathBuf);
-
-impl Unfinished {
-    fn new(path: &Path) -> Self {
-        unfinished().insert(path.to_owned());
-        Unfinished(path.to_owned())
-    }
-}
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        unfinished().remove(&self.0);
-    }
 }
 
 /// Opens a file for writing in place: a journal, a recording. Missing folders are created, and so is the
@@ -273,13 +241,4 @@ fn end_of_links(path: &Path) -> PathBuf {
         path = path.parent().map_or_else(|| next.clone(), |folder| folder.join(&next));
     }
     path
-}
-
-fn new_file() -> tempfile::Builder<'static, 'static> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".karat-").suffix(".tmp");
-    if let Some(permissions) = platform::permissions_of_new_files() {
-        builder.permissions(permissions);
-    }
-    builder
 }
