@@ -202,8 +202,8 @@ fn switches(reading: &Reading<'_>) -> Vec<Finding> {
         .map(|(name, schema)| Finding {
             rule: "acts-by-default",
             tier: Tier::Block,
-            message: "annotated as read-only, but acts unless a switch is turned off".to_owned(),
-            place: format!("default of `{name}`"),
+            message: "annotated as read-only, but acts unless a switch is turned off".into(),
+            place: format!("default of `{name}`").into(),
             excerpt: schema.to_string(),
         })
         .collect()

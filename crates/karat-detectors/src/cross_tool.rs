@@ -21,8 +21,8 @@ pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
         posing_name(reading.input, peer).map(|(tier, rule, message)| Finding {
             rule,
             tier,
-            message,
-            place: "name".to_owned(),
+            message: message.into(),
+            place: "name".into(),
             excerpt: format!("{} / {}", reading.input.tool.name, peer.tool.name),
         })
     }));
@@ -84,19 +84,24 @@ fn rules_about_others(reading: &Reading<'_>) -> Vec<Finding> {
 
 /// Finds a name that advertises the tool: one such word may describe its subject, two do not.
 fn boasting_name(name: &str) -> Option<Finding> {
-    let words = name.split(|c: char| !c.is_alphanumeric());
-    let first = |word: &str| word.bytes().next().map(|byte| byte.to_ascii_lowercase());
-    let is_boast = |word: &&str| {
+    let first = |word: &[u8]| word.first().map(u8::to_ascii_lowercase);
+    let is_boast = |word: &&[u8]| {
         // Nearly always, the first letter decides.
         let begins = first(word);
-        BOASTS.iter().any(|boast| first(boast) == begins && boast.eq_ignore_ascii_case(word))
+        let mut boasts = BOASTS.iter().map(|boast| boast.as_bytes());
+        boasts.any(|boast| first(boast) == begins && boast.eq_ignore_ascii_case(word))
     };
-    let boasts = words.filter(is_boast).count();
+    let boasts = if name.is_ascii() {
+        name.as_bytes().split(|byte| !byte.is_ascii_alphanumeric()).filter(is_boast).count()
+    } else {
+        let words = name.split(|c: char| !c.is_alphanumeric());
+        words.map(str::as_bytes).filter(is_boast).count()
+    };
     (boasts >= 2).then(|| Finding {
         rule: "boasting-name",
         tier: Tier::Block,
-        message: "the name advertises the tool".to_owned(),
-        place: "name".to_owned(),
+        message: "the name advertises the tool".into(),
+        place: "name".into(),
         excerpt: name.to_owned(),
     })
 }

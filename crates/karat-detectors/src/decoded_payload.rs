@@ -5,10 +5,12 @@
 //! is. At most three layers are decoded, and nothing grows: every code here is longer than the text that it
 //! encodes.
 
+use std::borrow::Cow;
+
 use super::finding::{Finding, Tier, excerpt};
 use super::meaning::Mask;
 use super::reading::{Keyword, Part, Reading};
-use super::register::{BYTES, Register};
+use super::register::{BYTES, Lanes, Register};
 use super::{instruction_phrases, lexicon};
 
 /// The shortest decoded text that counts.
@@ -41,7 +43,7 @@ pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
             findings.push(Finding {
                 rule: "decoded-payload",
                 tier,
-                message: format!("{code} that decodes to {why}: {:?}", excerpt(&text, 0, 0)),
+                message: format!("{code} that decodes to {why}: {:?}", excerpt(&text, 0, 0)).into(),
                 place: place.name(),
                 excerpt: excerpt(token, 0, 0).into_owned(),
             });
@@ -62,38 +64,28 @@ struct Signs {
 /// The place of a candidate; described only if there is a finding.
 enum Place<'p> {
     Part(&'p Part<'p>),
-    Pieces(&'p str),
+    Pieces(&'p Cow<'static, str>),
 }
 
 impl Place<'_> {
-    fn name(&self) -> String {
+    fn name(&self) -> Cow<'static, str> {
         match self {
             Place::Part(part) => part.place(),
-            Place::Pieces(name) => (*name).to_owned(),
+            Place::Pieces(name) => (*name).clone(),
         }
     }
 }
 
 /// The allowed values of a parameter joined, if all of them look like code: a message in pieces. Each with
 /// its place.
-fn joined_pieces(reading: &Reading<'_>) -> Vec<(String, String)> {
-    let mut joined: Vec<(Option<&str>, String, String, usize)> = Vec::new();
-    for part in reading.parts.iter().filter(|part| part.keyword == Some(Keyword::Enum)) {
-        if part.raw.len() < 8 || !part.raw.bytes().all(is_code) {
-            continue;
-        }
-        match joined.last_mut() {
-            Some((parameter, text, _, count)) if *parameter == part.parameter => {
-                text.push_str(part.raw);
-                *count += 1;
-            }
-            _ => joined.push((part.parameter, part.raw.to_owned(), part.place(), 1)),
-        }
-    }
-    joined
-        .into_iter()
-        .filter(|(_, _, _, count)| *count >= 3)
-        .map(|(_, text, place, _)| (text, place))
+fn joined_pieces(reading: &Reading<'_>) -> Vec<(String, Cow<'static, str>)> {
+    let enums = reading.parts.iter().filter(|part| part.keyword == Some(Keyword::Enum));
+    let pieces: Vec<&Part<'_>> =
+        enums.filter(|part| part.raw.len() >= 8 && part.raw.bytes().all(is_code)).collect();
+    pieces
+        .chunk_by(|one, next| one.parameter == next.parameter)
+        .filter(|group| group.len() >= 3)
+        .map(|group| (group.iter().map(|part| part.raw).collect(), group[0].place()))
         .collect()
 }
 
@@ -221,17 +213,27 @@ fn has_digits(text: &str) -> bool {
 const MIN_CODE: usize = 16;
 
 /// Stretches without a break that could be code. Each of them covers a whole block of half the minimal
-/// length, and few blocks of plain text are free of blanks, since words are short.
+/// length and at least as much around it, and few blocks of plain text are so far from blanks, since words
+/// are short.
 fn code_runs(text: &str) -> Vec<&str> {
     const BLOCK: usize = MIN_CODE / 2;
     const { assert!(BLOCK == BYTES, "a block fits a register") };
     let bytes = text.as_bytes();
+    let blanks = |at: usize| match bytes.get(at..at + BLOCK) {
+        Some(block) => Register::of(block).equal(b' '),
+        None => Lanes::NONE,
+    };
     let mut runs = Vec::new();
     let mut done = 0;
+    // Before the first block there is as little as before a blank.
+    let (mut before, mut here) = (Register::of(b"        ").equal(b' '), blanks(0));
     for (number, block) in bytes.chunks_exact(BLOCK).enumerate() {
         let at = number * BLOCK;
-        let has_blank = !Register::of(block).first_of([b' ']).is_none();
-        if has_blank || at < done || !block.iter().all(|byte| is_code(*byte)) {
+        let after = blanks(at + BLOCK);
+        let around = before.after_last() + after.before_first();
+        let far = here.is_none() & (around >= BLOCK);
+        (before, here) = (here, after);
+        if !far || at < done || !block.iter().all(|byte| is_code(*byte)) {
             continue;
         }
         let before = bytes[done..at].iter().rev().take_while(|byte| is_code(**byte)).count();

@@ -46,11 +46,11 @@ fn new_text(reading: &Reading<'_>, then: &Reading<'_>, findings: &mut Vec<Findin
     for sentence in fresh(reading, then) {
         let here = sentence.mask;
         let text = reading.sentence_text(sentence);
-        let mut add = |rule, tier, message: &str| {
+        let mut add = |rule, tier, message: &'static str| {
             findings.push(Finding {
                 rule,
                 tier,
-                message: message.to_owned(),
+                message: message.into(),
                 place: reading.part(sentence).place(),
                 excerpt: excerpt(text, 0, 0).into_owned(),
             });
@@ -107,7 +107,7 @@ fn lost_promises(reading: &Reading<'_>, then: &Reading<'_>, findings: &mut Vec<F
         findings.push(Finding {
             rule: "lost-promise",
             tier,
-            message: "a promise of the approved definition is gone".to_owned(),
+            message: "a promise of the approved definition is gone".into(),
             place: then.part(promise).place(),
             excerpt: excerpt(then.sentence_text(promise), 0, 0).into_owned(),
         });
@@ -125,8 +125,8 @@ fn annotations(before: &Tool, now: &Tool, findings: &mut Vec<Finding>) {
             findings.push(Finding {
                 rule: "lost-annotation",
                 tier: Tier::Warn,
-                message: format!("{name} was {protects} and no longer is"),
-                place: "annotations".to_owned(),
+                message: format!("{name} was {protects} and no longer is").into(),
+                place: "annotations".into(),
                 excerpt: now.annotations.as_ref().map(ToString::to_string).unwrap_or_default(),
             });
         }
@@ -164,8 +164,8 @@ fn schemas(before: &Tool, now: &Tool, findings: &mut Vec<Finding>) {
                             rule: "new-claim",
                             tier: Tier::Block,
                             message: "since approval, a parameter for private data is required"
-                                .to_owned(),
-                            place: format!("parameter `{place}`"),
+                                .into(),
+                            place: format!("parameter `{place}`").into(),
                             excerpt: excerpt(&schema.to_string(), 0, 0).into_owned(),
                         });
                     }
@@ -181,12 +181,12 @@ fn defaults(path: &str, old: &Value, new: &Value, findings: &mut Vec<Finding>) {
     if was == is {
         return;
     }
-    let mut add = |rule, tier, message: &str| {
+    let mut add = |rule, tier, message: &'static str| {
         findings.push(Finding {
             rule,
             tier,
-            message: message.to_owned(),
-            place: format!("default of `{path}`"),
+            message: message.into(),
+            place: format!("default of `{path}`").into(),
             excerpt: is.map(ToString::to_string).unwrap_or_default(),
         });
     };

@@ -29,9 +29,9 @@ pub struct Finding {
     /// The confidence.
     pub tier: Tier,
     /// The problem, as text.
-    pub message: String,
+    pub message: Cow<'static, str>,
     /// The place in the definition.
-    pub place: String,
+    pub place: Cow<'static, str>,
     /// The text that caused it.
     pub excerpt: String,
 }

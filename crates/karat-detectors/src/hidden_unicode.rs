@@ -26,6 +26,7 @@ struct Seen {
     zero_width: usize,
     inside_words: usize,
     private: usize,
+    soft_hyphens: usize,
     escapes: usize,
     controls: usize,
     /// Words in a mathematical style.
@@ -51,7 +52,7 @@ pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
             findings.extend(posing_word(part.raw, part.surface).map(|word| Finding {
                 rule: "look-alike-letters",
                 tier: Tier::Block,
-                message: "a word mixes Latin letters with others that look the same".to_owned(),
+                message: "a word mixes Latin letters with others that look the same".into(),
                 place: part.place(),
                 excerpt: word.to_owned(),
             }));
@@ -63,7 +64,8 @@ pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
                 message: format!(
                     "a gap of {} blanks hides the text after it",
                     longest_gap(part.raw)
-                ),
+                )
+                .into(),
                 place: part.place(),
                 excerpt: excerpt(part.raw.trim_end(), part.raw.trim_end().len(), 0).into_owned(),
             });
@@ -114,7 +116,7 @@ fn report(part: &Part<'_>, seen: &Seen, findings: &mut Vec<Finding>) {
         findings.push(Finding {
             rule,
             tier,
-            message,
+            message: message.into(),
             place: part.place(),
             excerpt: excerpt(part.raw, at, at).into_owned(),
         });
@@ -165,7 +167,7 @@ fn report(part: &Part<'_>, seen: &Seen, findings: &mut Vec<Finding>) {
         let message = "text that is struck out for people, but not for a model".to_owned();
         add("struck-out", Tier::Block, message);
     }
-    if strict && split_words(part.raw) >= 3 {
+    if strict && seen.soft_hyphens >= 3 && split_words(part.raw) >= 3 {
         add("soft-hyphens", Tier::Block, "soft hyphens split short words".to_owned());
     }
 }
@@ -226,6 +228,7 @@ fn look(text: &str) -> Seen {
             | '\u{3164}'
             | '\u{ffa0}'
             | '\u{206a}'..='\u{206f}' => {
+                seen.soft_hyphens += usize::from(character == '\u{00ad}');
                 hidden = !joins_honestly(before, character, after);
                 if hidden && !(at == 0 && character == '\u{feff}') {
                     seen.zero_width += 1;
@@ -320,9 +323,6 @@ fn is_styled(character: char) -> bool {
 
 /// The number of short words that soft hyphens split; these are meant for long words.
 fn split_words(text: &str) -> usize {
-    if !text.contains('\u{00ad}') {
-        return 0;
-    }
     text.split_whitespace()
         .filter(|word| word.contains('\u{00ad}'))
         .filter(|word| word.chars().filter(|c| c.is_alphanumeric()).count() <= 9)
@@ -339,6 +339,10 @@ fn posing_word(text: &str, surface: Surface) -> Option<&str> {
         return None;
     }
     text.split(|character: char| !character.is_alphanumeric()).find(|word| {
+        // Most words are of one script.
+        if word.is_ascii() || !word.bytes().any(|byte| byte.is_ascii_alphabetic()) {
+            return false;
+        }
         let latin = word.chars().filter(|c| c.is_ascii_alphabetic()).count();
         let posing = word.chars().filter(|c| looks_like(*c).is_some()).count();
         let foreign = word.chars().filter(|c| c.is_alphabetic() && !is_latin(*c)).count();

@@ -25,7 +25,7 @@ impl Register {
     pub(super) fn of(text: &[u8]) -> Register {
         Register(match text.first_chunk() {
             Some(bytes) => u64::from_le_bytes(*bytes),
-            None => text.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+            None => short(text),
         })
     }
 
@@ -77,6 +77,20 @@ impl Register {
     }
 }
 
+/// The bytes of a text of fewer than eight. Its first and its last bytes, which may overlap, are all of
+/// them: a loop over so few would take longer, since the processor cannot predict its end.
+#[inline]
+fn short(text: &[u8]) -> u64 {
+    let after = |bytes: usize| 8 * text.len().saturating_sub(bytes);
+    if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
+        u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << after(4)
+    } else if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
+        u64::from(u16::from_le_bytes(*first)) | u64::from(u16::from_le_bytes(*last)) << after(2)
+    } else {
+        text.first().map_or(0, |byte| u64::from(*byte))
+    }
+}
+
 impl Lanes {
     /// None of the bytes.
     pub(super) const NONE: Lanes = Lanes(0);
@@ -113,6 +127,12 @@ impl Lanes {
         self.0.trailing_zeros() as usize / 8
     }
 
+    /// The number of bytes after the last of them.
+    #[inline]
+    pub(super) const fn after_last(self) -> usize {
+        self.0.leading_zeros() as usize / 8
+    }
+
     /// Returns true if there are none.
     #[inline]
     pub(super) const fn is_none(self) -> bool {
@@ -147,7 +167,9 @@ mod tests {
     fn the_first_is_counted_and_the_next_is_found() {
         let blanks = Register::of(b"one two ").equal(b' ');
         assert_eq!(blanks.before_first(), 3);
-        assert_eq!(Lanes::NONE.before_first(), BYTES);
+        assert_eq!(blanks.after_last(), 0);
+        assert_eq!(Register::of(b"one two").equal(b' ').after_last(), 4);
+        assert_eq!((Lanes::NONE.before_first(), Lanes::NONE.after_last()), (BYTES, BYTES));
         assert_eq!(blanks.followers(Lanes::FIRST).before_first(), 0);
         assert_eq!(blanks.and(blanks.followers(Lanes::NONE)), Lanes::NONE);
     }
@@ -176,5 +198,11 @@ mod tests {
     fn a_short_text_is_filled_with_zeros() {
         assert_eq!(Register::of(b"ab"), Register::of(b"ab\0\0\0\0\0\0"));
         assert_eq!(Register::of(b"abc").first(2), Register::of(b"ab").first(8));
+        for length in 0..=BYTES {
+            let text = b"\xff12345\x807";
+            let mut filled = [0; BYTES];
+            filled[..length].copy_from_slice(&text[..length]);
+            assert_eq!(Register::of(&text[..length]), Register::of(&filled), "{length} bytes");
+        }
     }
 }

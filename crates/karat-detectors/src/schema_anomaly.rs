@@ -22,11 +22,11 @@ pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
     findings
 }
 
-fn finding(part: &Part<'_>, rule: &'static str, tier: Tier, message: &str) -> Finding {
+fn finding(part: &Part<'_>, rule: &'static str, tier: Tier, message: &'static str) -> Finding {
     Finding {
         rule,
         tier,
-        message: message.to_owned(),
+        message: message.into(),
         place: part.place(),
         excerpt: excerpt(part.raw, 0, 0).into_owned(),
     }

@@ -170,12 +170,12 @@ impl Window<'_, '_> {
     }
 
     /// A finding about this sentence.
-    pub(super) fn finding(&self, rule: &'static str, tier: Tier, message: &str) -> Finding {
+    pub(super) fn finding(&self, rule: &'static str, tier: Tier, message: &'static str) -> Finding {
         let text = self.reading.sentence_text(self.sentence);
         Finding {
             rule,
             tier,
-            message: message.to_owned(),
+            message: message.into(),
             place: self.reading.part(self.sentence).place(),
             excerpt: excerpt(text, 0, 0).into_owned(),
         }

@@ -52,8 +52,8 @@ fn reported(name: &str, findings: &[Finding], flagged: bool) -> DetectorReport {
             .map(|finding| Evidence {
                 rule: finding.rule.to_owned(),
                 severity: finding.tier.name().to_owned(),
-                message: finding.message.clone(),
-                place: finding.place.clone(),
+                message: finding.message.to_string(),
+                place: finding.place.to_string(),
                 excerpt: finding.excerpt.clone(),
             })
             .collect(),

@@ -119,9 +119,12 @@ pub(super) fn look_up(text: &str, hits: &mut Vec<Hit>) {
                     look(at, &Place { rest, first, word });
                 }
                 at += word;
-                // Most words end with a blank, where no term begins.
-                within_word = bytes.get(at) != Some(&b' ');
-                at += usize::from(!within_word);
+                // Most words end with a blank, or with a comma and a blank, where no term begins.
+                let sign = bytes.get(at).is_some_and(|sign| terms.begin_never_with(*sign));
+                at += usize::from(sign);
+                let blank = bytes.get(at) == Some(&b' ');
+                at += usize::from(blank);
+                within_word = !(sign | blank);
             }
             0..0x80 => {
                 let first = Register::of(rest);

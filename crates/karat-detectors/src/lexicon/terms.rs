@@ -68,6 +68,8 @@ pub(super) struct Terms {
     words: Table<512>,
     ascii: Prefixes,
     others: Prefixes,
+    /// The signs of ASCII that no term begins with.
+    idle: [bool; 256],
 }
 
 /// A place in a text.
@@ -86,7 +88,12 @@ impl Terms {
         let (ascii, others): (Vec<Term>, Vec<Term>) =
             rest.iter().partition(|term| term.begins_with_ascii());
         let word = |term: &Term| word_key(Register::of(term.text.as_bytes()), term.text.len());
+        let mut idle = [false; 256];
+        for byte in (0..=u8::MAX).filter(u8::is_ascii_punctuation) {
+            idle[usize::from(byte)] = !ascii.iter().any(|term| term.text.as_bytes()[0] == byte);
+        }
         Terms {
+            idle,
             words: Table::of(words.iter().map(|term| (word(term), *term))),
             ascii: Prefixes::of(&ascii),
             others: Prefixes::of(&others),
@@ -103,6 +110,12 @@ impl Terms {
     #[inline]
     pub(super) fn may_begin_with_sign(&self, first: Register) -> bool {
         self.ascii.may_begin(first)
+    }
+
+    /// Returns true for a sign of ASCII that no term begins with.
+    #[inline]
+    pub(super) fn begin_never_with(&self, byte: u8) -> bool {
+        self.idle[usize::from(byte)]
     }
 
     /// Returns false if no term begins at this place, a character that is not ASCII.

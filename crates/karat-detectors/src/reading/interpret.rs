@@ -54,6 +54,14 @@ const NEGATABLE: Mask = Mask::PUT
     .and(Mask::OBEY)
     .and(Mask::DIVULGE);
 
+/// Every chain has one of these, and so has a sentence in which a hit is negated or is false care; without
+/// them its meanings are those of its hits.
+pub(super) const TURNING: Mask = Mask::NEGATION
+    .and(Mask::NEGATION_AFTER)
+    .and(Mask::UNTOLD)
+    .and(Mask::EVEN_IF)
+    .and(Mask::UNASKED);
+
 /// Sorts hits and drops those inside a longer one: "no" in "no matter what" negates nothing.
 pub(super) fn keep_longest(hits: &mut Vec<Hit>) {
     hits.sort_unstable_by_key(|hit| (hit.start, Reverse(hit.end)));
@@ -72,9 +80,6 @@ pub(super) fn keep_longest(hits: &mut Vec<Hit>) {
 /// Marks the negated hits of a sentence, adds the meanings of chains, and returns the meanings of the
 /// whole sentence. `text` is the text that the hits refer to.
 pub(super) fn sentence(text: &str, hits: &mut [Hit]) -> Mask {
-    if hits.is_empty() {
-        return Mask::NONE;
-    }
     mark_negated(text, hits);
     drop_false_care(hits);
     for hit in hits.iter_mut() {
@@ -166,6 +171,18 @@ fn apply(chain: &Chain, text: &str, hits: &mut [Hit]) {
         });
         if complete {
             hits[at].mask |= chain.gives;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_chain_has_a_meaning_that_turns_a_sentence() {
+        for chain in CHAINS {
+            assert!(chain.steps.iter().any(|step| TURNING.has(*step)), "{:?}", chain.steps);
         }
     }
 }

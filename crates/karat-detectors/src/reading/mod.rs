@@ -67,17 +67,25 @@ impl<'a> Reading<'a> {
         addresses::mark(&buffer, &mut hits);
         peers::mark(input, &buffer, &mut hits);
         interpret::keep_longest(&mut hits);
-        let mut next = 0;
+        let (mut next, mut mask) = (0, Mask::NONE);
         for sentence in &mut sentences {
-            next += hits[next..].iter().take_while(|hit| hit.start < sentence.start).count();
+            while hits.get(next).is_some_and(|hit| hit.start < sentence.start) {
+                next += 1;
+            }
             sentence.first_hit = next;
-            next += hits[next..].iter().take_while(|hit| hit.start < sentence.end).count();
+            while let Some(hit) = hits.get(next)
+                && hit.start < sentence.end
+            {
+                sentence.mask |= hit.mask;
+                next += 1;
+            }
             sentence.end_hit = next;
-            let hits = &mut hits[sentence.first_hit..sentence.end_hit];
-            sentence.mask = interpret::sentence(&buffer, hits);
+            if sentence.mask.has(interpret::TURNING) {
+                sentence.mask = interpret::sentence(&buffer, &mut hits[sentence.first_hit..next]);
+            }
             parts[sentence.part].mask |= sentence.mask;
+            mask |= sentence.mask;
         }
-        let mask = sentences.iter().map(|sentence| sentence.mask).collect();
         let purpose = Mask::NONE;
         let mut reading = Reading { input, parts, sentences, mask, purpose, buffer, hits, pending };
         reading.purpose = reading.find_purpose();

@@ -1,5 +1,7 @@
 //! The strings of a definition and their sentences.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use super::super::meaning::Mask;
@@ -134,13 +136,13 @@ impl<'a> Part<'a> {
     }
 
     /// Describes its place, for evidence.
-    pub(crate) fn place(&self) -> String {
+    pub(crate) fn place(&self) -> Cow<'static, str> {
         match self.parameter {
             Some(parameter) => {
                 let what = self.keyword.map_or(self.surface.name(), Keyword::name);
-                format!("{what} of `{parameter}`")
+                Cow::Owned(format!("{what} of `{parameter}`"))
             }
-            None => self.surface.name().to_owned(),
+            None => Cow::Borrowed(self.surface.name()),
         }
     }
 }
