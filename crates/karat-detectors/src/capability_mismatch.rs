@@ -76,16 +76,19 @@ struct Promises {
 
 impl Promises {
     fn of(reading: &Reading<'_>) -> Promises {
-        let annotations = reading.input.tool.annotations.as_ref();
-        let promised = |hint: &str, value: bool| {
-            annotations.and_then(|all| all.get(hint)).and_then(Value::as_bool) == Some(value)
-        };
-        Promises {
-            read_only: promised("readOnlyHint", true),
-            harmless: promised("destructiveHint", false),
-            closed: promised("openWorldHint", false),
-            reads: is_reading_name(&reading.input.tool.name),
+        let reads = is_reading_name(&reading.input.tool.name);
+        let mut promises = Promises { read_only: false, harmless: false, closed: false, reads };
+        let annotations = reading.input.tool.annotations.as_ref().and_then(Value::as_object);
+        // There are a handful: less work than to look each of them up.
+        for (hint, value) in annotations.into_iter().flatten() {
+            match hint.as_str() {
+                "readOnlyHint" => promises.read_only = *value == Value::Bool(true),
+                "destructiveHint" => promises.harmless = *value == Value::Bool(false),
+                "openWorldHint" => promises.closed = *value == Value::Bool(false),
+                _ => {}
+            }
         }
+        promises
     }
 
     fn any(&self) -> bool {
@@ -196,7 +199,7 @@ fn switches(reading: &Reading<'_>) -> Vec<Finding> {
         .into_iter()
         .flatten()
         .filter(|(name, schema)| {
-            SWITCHES.contains(&name.to_ascii_lowercase().as_str())
+            SWITCHES.iter().any(|switch| switch.eq_ignore_ascii_case(name))
                 && schema.get("default").and_then(Value::as_bool) == Some(true)
         })
         .map(|(name, schema)| Finding {

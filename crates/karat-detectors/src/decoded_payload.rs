@@ -266,12 +266,9 @@ fn is_code(byte: u8) -> bool {
 fn readable(bytes: Vec<u8>) -> Option<String> {
     let text = String::from_utf8(bytes).ok()?;
     let total = text.chars().count();
-    let odd = text
-        .chars()
-        .filter(|c| c.is_control() && !c.is_whitespace() || matches!(c, '\u{e000}'..='\u{f8ff}'))
-        .count();
     let letters = text.chars().filter(|c| c.is_alphabetic() || *c == ' ').count();
-    (total >= MIN_TEXT && odd == 0 && letters * 10 >= total * 3).then_some(text)
+    let plain = total >= MIN_TEXT && letters * 10 >= total * 3;
+    (plain && !text.chars().any(is_odd)).then_some(text)
 }
 
 fn base64(token: &str) -> Option<Vec<u8>> {
@@ -303,17 +300,52 @@ fn hex(token: &str) -> Option<Vec<u8>> {
 
 /// Decodes a text in which each character encodes so many bits. Bits that do not fill a byte are dropped.
 fn decode_bits(text: &str, width: usize, value: impl Fn(u8) -> Option<u8>) -> Option<Vec<u8>> {
+    // The first bytes of most long names already decode to no text.
+    let (head, length) = (&text[..text.len().min(MIN_CODE / 2)], &mut 0);
+    let mut decoded = [0; MIN_CODE / 2];
+    decode_into(head, width, &value, |byte| {
+        decoded[*length] = byte;
+        *length += 1;
+    })?;
+    if !may_begin_text(&decoded[..*length]) {
+        return None;
+    }
     let mut bytes = Vec::with_capacity(text.len() * width / 8);
+    decode_into(text, width, value, |byte| bytes.push(byte))?;
+    Some(bytes)
+}
+
+fn decode_into(
+    text: &str,
+    width: usize,
+    value: impl Fn(u8) -> Option<u8>,
+    mut add: impl FnMut(u8),
+) -> Option<()> {
     let (mut bits, mut held) = (0u32, 0);
     for byte in text.bytes() {
         bits = bits << width | u32::from(value(byte)?);
         held += width;
         if held >= 8 {
             held -= 8;
-            bytes.push(((bits >> held) & 0xff) as u8);
+            add(((bits >> held) & 0xff) as u8);
         }
     }
-    Some(bytes)
+    Some(())
+}
+
+/// Returns false if no readable text begins with these bytes.
+fn may_begin_text(bytes: &[u8]) -> bool {
+    match str::from_utf8(bytes) {
+        Ok(text) => !text.chars().any(is_odd),
+        // The last character may go on after them.
+        Err(error) => error.error_len().is_none(),
+    }
+}
+
+/// Returns true for a character that readable text does not have.
+fn is_odd(character: char) -> bool {
+    character.is_control() && !character.is_whitespace()
+        || matches!(character, '\u{e000}'..='\u{f8ff}')
 }
 
 fn nibble(byte: u8) -> Option<u8> {
@@ -431,7 +463,9 @@ const ANNOUNCED: [&str; 2] = ["rot13", "reversed text"];
 /// Decodes rot13 and reversed text, which look like words and are decoded only if the text announces them.
 fn announced(text: &str) -> Option<(&'static str, String)> {
     let lower = text.to_ascii_lowercase();
-    if lower.contains("rot13") || lower.contains("rot-13") || lower.contains("rot 13") {
+    let rotated = lower.contains("rot")
+        && ["rot13", "rot-13", "rot 13"].iter().any(|name| lower.contains(name));
+    if rotated {
         let turn = |c: char| match c {
             'a'..='z' => char::from((c as u8 - b'a' + 13) % 26 + b'a'),
             'A'..='Z' => char::from((c as u8 - b'A' + 13) % 26 + b'A'),

@@ -62,7 +62,9 @@ impl Scan {
 
     /// Adds the findings of the next detector.
     pub(crate) fn add(&mut self, number: usize, mut found: Vec<Finding>) {
-        self.findings.append(&mut found);
+        if !found.is_empty() {
+            self.findings.append(&mut found);
+        }
         if !self.findings.is_empty() {
             self.ends.resize(number, 0);
             self.ends.push(self.findings.len());

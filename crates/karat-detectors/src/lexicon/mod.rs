@@ -10,6 +10,8 @@ mod word_list;
 
 use std::sync::LazyLock;
 
+use aho_corasick::AhoCorasick;
+
 use self::terms::{Place, Term, Terms};
 use self::word_list::{Heading, WordList};
 use super::characters::{fold_name, has_borders};
@@ -47,7 +49,7 @@ static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::read(LISTS));
 
 struct Lexicon {
     terms: Terms,
-    reversed_text: Vec<&'static str>,
+    reversed_text: Option<AhoCorasick>,
     abbreviations: Vec<&'static str>,
     longest_abbreviation: usize,
 }
@@ -69,6 +71,7 @@ impl Lexicon {
         }
         let longest_abbreviation = abbreviations.iter().map(|word| word.len()).max().unwrap_or(0);
         let terms = Terms::of(&terms);
+        let reversed_text = AhoCorasick::new(reversed_text).ok();
         Lexicon { terms, reversed_text, abbreviations, longest_abbreviation }
     }
 }
@@ -82,7 +85,7 @@ pub(super) fn is_abbreviation(word: &str) -> bool {
 
 /// Returns true if a text, in lower case, announces text that is written from its end.
 pub(super) fn announces_reversed_text(text: &str) -> bool {
-    LEXICON.reversed_text.iter().any(|phrase| text.contains(phrase))
+    LEXICON.reversed_text.as_ref().is_some_and(|phrases| phrases.is_match(text))
 }
 
 /// Finds the terms in laid-out text: the longest at each place where a word or a sign begins.
