@@ -448,8 +448,8 @@ fn a_block_or_two_different_warnings_flag() {
     let warn = |rule| Finding {
         rule,
         tier: Tier::Warn,
-        message: String::new(),
-        place: String::new(),
+        message: "".into(),
+        place: "".into(),
         excerpt: String::new(),
     };
     let scan = |findings: Vec<Finding>| Scan::new([findings]);
@@ -471,8 +471,8 @@ fn a_scan_keeps_the_findings_of_each_detector_apart() {
     let found = |rule| Finding {
         rule,
         tier: Tier::Warn,
-        message: String::new(),
-        place: String::new(),
+        message: "".into(),
+        place: "".into(),
         excerpt: String::new(),
     };
     let scan = Scan::new([vec![], vec![found("a"), found("b")], vec![], vec![found("c")]]);

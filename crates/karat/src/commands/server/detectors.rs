@@ -52,7 +52,7 @@ pub(crate) fn inspect(subject: Subject<'_>) -> Vec<Suspicion> {
                 Tier::Block => Severity::Error,
                 Tier::Warn => Severity::Warning,
             },
-            at: found.place.clone(),
+            at: found.place.to_string(),
             message: format!("{}: {} ({:?})", found.rule, found.message, found.excerpt),
         });
         found.collect::<Vec<_>>()
