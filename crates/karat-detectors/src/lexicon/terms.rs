@@ -135,8 +135,15 @@ impl Terms {
         let is_ascii = place.rest.first().is_some_and(u8::is_ascii);
         let prefixes = if is_ascii { &self.ascii } else { &self.others };
         let second = Register::of(place.rest.get(BYTES..).unwrap_or_default());
+        // Long ones first.
+        let candidates = [
+            prefixes.eight.with_key(place.first.first(8)),
+            self.words.with_key(word_key(place.first, place.word)),
+            prefixes.five.with_key(place.first.first(5)),
+            prefixes.three.with_key(place.first.first(3)),
+        ];
         let mut longest = (0, Mask::NONE);
-        let mut consider = |entries: &[Entry]| {
+        for entries in candidates {
             for entry in entries {
                 let Entry { term, .. } = entry;
                 let length = term.text.len();
@@ -149,12 +156,7 @@ impl Terms {
                     longest = (length, before | term.mask);
                 }
             }
-        };
-        // Long ones first.
-        consider(prefixes.eight.with_key(place.first.first(8)));
-        consider(self.words.with_key(word_key(place.first, place.word)));
-        consider(prefixes.five.with_key(place.first.first(5)));
-        consider(prefixes.three.with_key(place.first.first(3)));
+        }
         (longest.0 > 0).then_some(longest)
     }
 }
