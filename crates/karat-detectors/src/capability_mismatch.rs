@@ -46,12 +46,11 @@ const SWITCHES: &[&str] =
 /// The meanings of which every broken promise requires one.
 const BREAKING: Mask = Mask::ACTS.and(Mask::TRANSFER).and(Mask::THIRD_PARTY).and(Mask::DESTROY);
 
-pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
+pub(super) fn inspect(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
     let promises = Promises::of(reading);
     if !promises.any() {
-        return Vec::new();
+        return;
     }
-    let mut findings = Vec::new();
     let is_prose = |surface| matches!(surface, Surface::Description | Surface::ParameterText);
     if reading.mask.has(BREAKING) {
         for window in windows(reading, is_prose) {
@@ -63,7 +62,6 @@ pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
     if promises.read_only {
         findings.extend(switches(reading));
     }
-    findings
 }
 
 /// The promises of annotations and name.

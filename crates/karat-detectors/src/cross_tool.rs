@@ -14,8 +14,8 @@ use super::reading::{Reading, Surface};
 use super::window::windows;
 use crate::definition::{Peer, ScanInput};
 
-pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
-    let mut findings = rules_about_others(reading);
+pub(super) fn inspect(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
+    rules_about_others(reading, findings);
     findings.extend(boasting_name(&reading.input.tool.name));
     findings.extend(foreign(reading.input).filter_map(|peer| {
         posing_name(reading.input, peer).map(|(tier, rule, message)| Finding {
@@ -26,14 +26,12 @@ pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
             excerpt: format!("{} / {}", reading.input.tool.name, peer.tool.name),
         })
     }));
-    findings
 }
 
-fn rules_about_others(reading: &Reading<'_>) -> Vec<Finding> {
+fn rules_about_others(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
     const OTHERS: Mask = Mask::PEER.and(Mask::OTHER_TOOL).and(Mask::NAMED_TOOL);
-    let mut findings = Vec::new();
     if !reading.mask.has(OTHERS) {
-        return findings;
+        return;
     }
     for window in windows(reading, |surface| surface != Surface::Result) {
         let (here, around) = (window.here, window.around);
@@ -79,7 +77,6 @@ fn rules_about_others(reading: &Reading<'_>) -> Vec<Finding> {
             findings.push(window.finding("rule-for-other-tool", tier, message));
         }
     }
-    findings
 }
 
 /// Finds a name that advertises the tool: one such word may describe its subject, two do not.

@@ -20,8 +20,7 @@ const MAX_LAYERS: usize = 3;
 /// The most candidates of one definition that are decoded.
 const MAX_CANDIDATES: usize = 2_000;
 
-pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
-    let mut findings = Vec::new();
+pub(super) fn inspect(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
     let mut budget = MAX_CANDIDATES;
     let pieces = joined_pieces(reading);
     let parts = reading.parts.iter().map(|part| {
@@ -49,7 +48,6 @@ pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
             });
         }
     }
-    findings
 }
 
 /// Signs of code in a text.
@@ -105,7 +103,9 @@ fn judge(
     if mask.has(Mask::SECRET_PATH) {
         return Some((Tier::Block, "the path of a secret"));
     }
-    if !instruction_phrases::inspect(&inner).is_empty() {
+    let mut orders = Vec::new();
+    instruction_phrases::inspect(&inner, &mut orders);
+    if !orders.is_empty() {
         return Some((Tier::Block, "an order to the model"));
     }
     let acts = mask.has(Mask::TRANSFER.and(Mask::PUT).and(Mask::COLLECT).and(Mask::DESTROY));

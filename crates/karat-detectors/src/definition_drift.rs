@@ -17,16 +17,14 @@ use crate::definition::{ScanInput, Tool};
 /// The most schema nodes that are compared.
 const MAX_NODES: usize = 10_000;
 
-pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
-    let Some(before) = &reading.input.before else { return Vec::new() };
+pub(super) fn inspect(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
+    let Some(before) = &reading.input.before else { return };
     let earlier = ScanInput::of_tool(before.clone());
     let then = Reading::of(&earlier);
-    let mut findings = Vec::new();
-    new_text(reading, &then, &mut findings);
-    lost_promises(reading, &then, &mut findings);
-    annotations(before, &reading.input.tool, &mut findings);
-    schemas(before, &reading.input.tool, &mut findings);
-    findings
+    new_text(reading, &then, findings);
+    lost_promises(reading, &then, findings);
+    annotations(before, &reading.input.tool, findings);
+    schemas(before, &reading.input.tool, findings);
 }
 
 /// The sentences that are new or changed.

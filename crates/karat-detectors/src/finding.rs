@@ -54,17 +54,16 @@ impl Scan {
     /// Combines the findings of each detector, in the order of the detectors.
     pub fn new(by_detector: impl IntoIterator<Item = Vec<Finding>>) -> Scan {
         let mut scan = Scan::default();
-        for (number, found) in by_detector.into_iter().enumerate() {
-            scan.add(number, found);
+        for (number, mut found) in by_detector.into_iter().enumerate() {
+            scan.add(number, |findings| findings.append(&mut found));
         }
         scan
     }
 
-    /// Adds the findings of the next detector.
-    pub(crate) fn add(&mut self, number: usize, mut found: Vec<Finding>) {
-        if !found.is_empty() {
-            self.findings.append(&mut found);
-        }
+    /// Adds what the next detector finds.
+    #[inline]
+    pub(crate) fn add(&mut self, number: usize, inspect: impl FnOnce(&mut Vec<Finding>)) {
+        inspect(&mut self.findings);
         if !self.findings.is_empty() {
             self.ends.resize(number, 0);
             self.ends.push(self.findings.len());

@@ -38,15 +38,14 @@ struct Seen {
     first: Option<usize>,
 }
 
-pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
-    let mut findings = Vec::new();
+pub(super) fn inspect(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
     for part in &reading.parts {
         if !part.has_odd_characters() && part.raw.len() < MIN_PADDING {
             continue;
         }
         let kinds = if part.has_odd_characters() { kinds(part.raw) } else { 0 };
         if kinds & HIDING != 0 {
-            report(part, &look(part.raw), &mut findings);
+            report(part, &look(part.raw), findings);
         }
         if kinds & LOOK_ALIKE != 0 && kinds & LATIN != 0 {
             findings.extend(posing_word(part.raw, part.surface).map(|word| Finding {
@@ -71,7 +70,6 @@ pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
             });
         }
     }
-    findings
 }
 
 /// A Latin letter.

@@ -41,10 +41,9 @@ const NEEDED: Mask = Mask::SENSITIVE
     .and(Mask::SOLE)
     .and(Mask::OTHER_TOOL);
 
-pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
-    let mut findings = Vec::new();
+pub(super) fn inspect(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
     if !reading.mask.has(NEEDED) {
-        return findings;
+        return;
     }
     let is_prose =
         |surface| !matches!(surface, Surface::Server | Surface::Name | Surface::ParameterName);
@@ -57,9 +56,8 @@ pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
         if part.surface == Surface::ParameterValue && part.raw.split_whitespace().nth(3).is_none() {
             continue;
         }
-        judge(reading, &window, &mut findings);
+        judge(reading, &window, findings);
     }
-    findings
 }
 
 fn judge(reading: &Reading<'_>, window: &Window<'_, '_>, findings: &mut Vec<Finding>) {

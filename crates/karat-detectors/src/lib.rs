@@ -38,7 +38,7 @@ use self::reading::{MAX_AT_ONCE, Reading};
 pub struct Detector {
     /// Its name in reports and in karat.toml.
     pub name: &'static str,
-    inspect: fn(&Reading<'_>) -> Vec<Finding>,
+    inspect: fn(&Reading<'_>, &mut Vec<Finding>),
 }
 
 /// All detectors, in the order of the report.
@@ -64,14 +64,20 @@ pub fn find(name: &str) -> Option<&'static Detector> {
 impl Detector {
     /// The findings of this detector alone in a definition.
     pub fn findings(&self, input: &ScanInput) -> Vec<Finding> {
-        (self.inspect)(&Reading::of(input))
+        let mut findings = Vec::new();
+        (self.inspect)(&Reading::of(input), &mut findings);
+        findings
     }
 }
 
 /// Runs all detectors over one definition.
 pub fn scan(input: &ScanInput) -> Scan {
     let reading = Reading::of(input);
-    Scan::new(DETECTORS.iter().map(|detector| (detector.inspect)(&reading)))
+    let mut scan = Scan::default();
+    for (number, detector) in DETECTORS.iter().enumerate() {
+        scan.add(number, |findings| (detector.inspect)(&reading, findings));
+    }
+    scan
 }
 
 /// The number of definitions that a thread takes at a time: enough that taking them costs nothing, and so
@@ -108,7 +114,7 @@ fn scan_together<E: Borrow<ScanInput>>(few: &[E], scans: &mut Vec<Scan>) {
     scans.resize_with(first + few.len(), Scan::default);
     for (number, detector) in DETECTORS.iter().enumerate() {
         for (scan, reading) in scans[first..].iter_mut().zip(&readings) {
-            scan.add(number, (detector.inspect)(reading));
+            scan.add(number, |findings| (detector.inspect)(reading, findings));
         }
     }
 }

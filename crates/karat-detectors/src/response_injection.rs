@@ -18,11 +18,10 @@ const ACTS: Mask = Mask::TRANSFER
     .and(Mask::UNASKED)
     .and(Mask::CONCEAL);
 
-pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
+pub(super) fn inspect(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
     if reading.input.result.is_none() {
-        return Vec::new();
+        return;
     }
-    let mut findings = Vec::new();
     for window in windows(reading, |surface| surface == Surface::Result) {
         let (here, around) = (window.here, window.around);
         if around.has(Mask::ABOUT_ATTACKS) {
@@ -68,5 +67,4 @@ pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
             findings.push(window.finding("run-code", Tier::Warn, message));
         }
     }
-    findings
 }

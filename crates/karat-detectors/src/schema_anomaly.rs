@@ -12,14 +12,12 @@ use super::meaning::Mask;
 use super::reading::{Keyword, Part, Reading, Surface};
 use super::window::windows;
 
-pub(super) fn inspect(reading: &Reading<'_>) -> Vec<Finding> {
-    let mut findings = Vec::new();
+pub(super) fn inspect(reading: &Reading<'_>, findings: &mut Vec<Finding>) {
     if reading.mask.has(Mask::SENSITIVE.and(Mask::DISABLE)) {
-        names(reading, &mut findings);
-        descriptions(reading, &mut findings);
+        names(reading, findings);
+        descriptions(reading, findings);
     }
-    values(reading, &mut findings);
-    findings
+    values(reading, findings);
 }
 
 fn finding(part: &Part<'_>, rule: &'static str, tier: Tier, message: &'static str) -> Finding {
