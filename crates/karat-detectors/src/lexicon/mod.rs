@@ -123,7 +123,7 @@ pub(super) fn look_up(text: &str, hits: &mut Vec<Hit>) {
                 }
                 at += word;
                 // Most words end with a blank, or with a comma and a blank, where no term begins.
-                let sign = bytes.get(at).is_some_and(|sign| terms.begin_never_with(*sign));
+                let sign = bytes.get(at).is_some_and(|sign| terms.never_begin_with(*sign));
                 at += usize::from(sign);
                 let blank = bytes.get(at) == Some(&b' ');
                 at += usize::from(blank);

@@ -114,7 +114,7 @@ impl Terms {
 
     /// Returns true for a sign of ASCII that no term begins with.
     #[inline]
-    pub(super) fn begin_never_with(&self, byte: u8) -> bool {
+    pub(super) fn never_begin_with(&self, byte: u8) -> bool {
         self.idle[usize::from(byte)]
     }
 
