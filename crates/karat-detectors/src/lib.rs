@@ -29,8 +29,7 @@ pub use self::definition::{Peer, ScanInput, Tool};
 pub use self::finding::{Finding, RULE, Scan, Tier, flags, score};
 
 use std::borrow::Borrow;
-use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use self::reading::{MAX_AT_ONCE, Reading};
 
@@ -86,50 +85,35 @@ const SHARE: usize = 32;
 
 /// Runs all detectors over many definitions, on all processors, and returns the scans in their order.
 pub fn scan_all<E: Borrow<ScanInput> + Sync>(exhibits: &[E]) -> Vec<Scan> {
+    let mut scans = Vec::new();
+    scans.resize_with(exhibits.len(), Scan::default);
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let helpers = processors.min(exhibits.len().div_ceil(SHARE)).saturating_sub(1);
-    let next = AtomicUsize::new(0);
-    let mut shares = std::thread::scope(|scope| {
-        let working: Vec<_> =
-            (0..helpers).map(|_| scope.spawn(|| scan_shares(exhibits, &next))).collect();
-        let mut shares = scan_shares(exhibits, &next);
-        for thread in working {
-            // A panic goes on here: without the shares of its thread, later scans would belong to other
-            // definitions.
-            shares.extend(thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+    let shares = Mutex::new(exhibits.chunks(SHARE).zip(scans.chunks_mut(SHARE)));
+    let next = || shares.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let work = || {
+        while let Some((share, scans)) = next() {
+            for (few, scans) in share.chunks(MAX_AT_ONCE).zip(scans.chunks_mut(MAX_AT_ONCE)) {
+                scan_together(few, scans);
+            }
         }
-        shares
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..helpers {
+            scope.spawn(work);
+        }
+        work();
     });
-    shares.sort_unstable_by_key(|(number, _)| *number);
-    let mut scans = Vec::with_capacity(exhibits.len());
-    scans.extend(shares.into_iter().flat_map(|(_, share)| share));
     scans
 }
 
 /// Scans a few definitions one detector after the other: the instructions of all of them together are more
 /// than the fastest cache holds.
-fn scan_together<E: Borrow<ScanInput>>(few: &[E], scans: &mut Vec<Scan>) {
+fn scan_together<E: Borrow<ScanInput>>(few: &[E], scans: &mut [Scan]) {
     let readings: Vec<Reading<'_>> = few.iter().map(|input| Reading::of(input.borrow())).collect();
-    let first = scans.len();
-    scans.resize_with(first + few.len(), Scan::default);
     for (number, detector) in DETECTORS.iter().enumerate() {
-        for (scan, reading) in scans[first..].iter_mut().zip(&readings) {
+        for (scan, reading) in scans.iter_mut().zip(&readings) {
             scan.add(number, |findings| (detector.inspect)(reading, findings));
         }
-    }
-}
-
-/// Scans one share after another until none is left; each result has the number of its share.
-fn scan_shares<E: Borrow<ScanInput>>(
-    exhibits: &[E],
-    next: &AtomicUsize,
-) -> Vec<(usize, Vec<Scan>)> {
-    let mut done = Vec::new();
-    loop {
-        let number = next.fetch_add(1, Ordering::Relaxed);
-        let Some(share) = exhibits.chunks(SHARE).nth(number) else { return done };
-        let mut scans = Vec::with_capacity(share.len());
-        share.chunks(MAX_AT_ONCE).for_each(|few| scan_together(few, &mut scans));
-        done.push((number, scans));
     }
 }
