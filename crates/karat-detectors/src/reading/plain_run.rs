@@ -6,9 +6,21 @@ use super::super::register::{BYTES, Lanes, Register};
 /// blanks between them, up to a byte that may end a sentence or begin an escape. `space` is true if a
 /// blank comes before.
 pub(super) fn plain_run(bytes: &[u8], space: bool) -> usize {
-    let mut before = if space { Lanes::FIRST } else { Lanes::NONE };
-    let mut length = 0;
+    // Often the first byte is not plain: the sign that ended the run before, or the blank after it.
+    match bytes.first() {
+        Some(b'.' | b'!' | b'?' | b'\\' | b'&') | None => return 0,
+        Some(b' ') if space => return 0,
+        Some(b' '..=b'~') => {}
+        Some(_) => return 0,
+    }
+    let mut length = 1;
     loop {
+        let (wide, ended) = wide_run(bytes, length);
+        length += wide;
+        if ended {
+            return length;
+        }
+        let before = if bytes[length - 1] == b' ' { Lanes::FIRST } else { Lanes::NONE };
         let register = Register::of(&bytes[length..]);
         let blanks = register.equal(b' ');
         let doubled = blanks.and(blanks.followers(before));
@@ -20,12 +32,6 @@ pub(super) fn plain_run(bytes: &[u8], space: bool) -> usize {
         if run < BYTES {
             return length;
         }
-        let (wide, ended) = wide_run(bytes, length);
-        length += wide;
-        if ended {
-            return length;
-        }
-        before = if bytes[length - 1] == b' ' { Lanes::FIRST } else { Lanes::NONE };
     }
 }
 
