@@ -1,7 +1,7 @@
 //! Temporary files next to the file that they become.
 //!
-//! A writer holds a lock on its temporary file. A process that is killed cannot remove its file, but it loses
-//! the lock; so a file that nobody locks is a left-over, and the next writer in that folder removes it.
+//! A writer holds a lock on its temporary file. The lock ends with the process, even if it is killed, so a
+//! file without a lock is stale, and the next writer in the folder removes it.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -17,7 +17,7 @@ const PREFIX: &str = ".karat-";
 const SUFFIX: &str = ".tmp";
 /// Number of characters between the two.
 const RANDOM: usize = 6;
-/// Maximum number of entries of a folder among which left-overs are looked for.
+/// Maximum number of entries of a folder that are searched for stale files.
 const MAX_ENTRIES: usize = 10_000;
 /// Maximum number of files that are created until one is kept.
 const MAX_ATTEMPTS: usize = 100;
@@ -40,7 +40,7 @@ impl Temporary {
     }
 
     fn with(folder: &Path, permissions: Option<fs::Permissions>) -> io::Result<Self> {
-        remove_left_overs(folder);
+        remove_stale(folder);
         let mut builder = tempfile::Builder::new();
         builder.prefix(PREFIX).suffix(SUFFIX).rand_bytes(RANDOM);
         if let Some(permissions) = permissions {
@@ -70,25 +70,25 @@ impl Temporary {
     }
 }
 
-/// Locks a new file. False if another process took it for a left-over before it was locked.
+/// Locks a new file. False if another process took it for stale before it was locked.
 fn is_ours(file: &File, path: &Path) -> bool {
     match file.try_lock() {
         Ok(()) => fs::symlink_metadata(path).is_ok(),
         Err(TryLockError::WouldBlock) => false,
-        // A file system without locks, on which no process removes a left-over either.
+        // A file system without locks, on which no process removes stale files either.
         Err(TryLockError::Error(_)) => true,
     }
 }
 
-/// Removes what killed processes left in a folder. Each process looks once at a folder.
-fn remove_left_overs(folder: &Path) {
+/// Removes what killed processes left in a folder, the first time this process writes there.
+fn remove_stale(folder: &Path) {
     static SEEN: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     if SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned()) {
-        remove_left_overs_now(folder);
+        remove_stale_now(folder);
     }
 }
 
-fn remove_left_overs_now(folder: &Path) {
+fn remove_stale_now(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.take(MAX_ENTRIES).flatten() {
         if entry.file_name().to_str().is_some_and(is_temporary)
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn left_overs_are_removed_and_nothing_else() {
+    fn stale_files_are_removed_and_nothing_else() {
         let folder = tempfile::tempdir().unwrap();
         let place = |name: &str| folder.path().join(name);
         let kept = [
@@ -188,7 +188,7 @@ mod tests {
         written.as_file_mut().write_all(b"whole").unwrap();
         assert_eq!(names(folder.path()).len(), before.len() + 1);
         // Another process would look here now: the file that is being written stays.
-        remove_left_overs_now(folder.path());
+        remove_stale_now(folder.path());
         assert_eq!(names(folder.path()).len(), before.len() + 1);
         written.persist(&place("report.json")).unwrap();
         assert_eq!(names(folder.path()), before);
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_taken_for_a_left_over_is_not_used() {
+    fn a_file_that_was_taken_for_stale_is_not_used() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(".karat-abcdef.tmp");
         let file = File::create(&path).unwrap();
@@ -221,7 +221,7 @@ mod tests {
                 scope.spawn(move || {
                     for round in 0..100 {
                         let mut file = Temporary::new(folder).unwrap();
-                        remove_left_overs_now(folder);
+                        remove_stale_now(folder);
                         write!(file.as_file_mut(), "{writer} {round}").unwrap();
                         file.persist(&folder.join(format!("{writer}.txt"))).unwrap();
                     }
@@ -241,7 +241,7 @@ mod tests {
         fs::write(&target, "of the user").unwrap();
         let link = folder.path().join(".karat-abcdef.tmp");
         platform::link(&target, &link).unwrap();
-        remove_left_overs_now(folder.path());
+        remove_stale_now(folder.path());
         assert!(link.is_symlink() && target.is_file());
         assert!(remove_unless_locked(&link).is_err() && target.is_file());
     }
