@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use karat_resilience::Run;
-use karat_resilience::recordings::is_added_in_1_2;
+use karat_recordings::{Run, is_added_in_1_2};
 
 use crate::ImportError;
 use crate::writer::{Writer, quoted};

@@ -11,12 +11,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use karat_core::observed::RunStep;
 use karat_io::text::clip;
 use karat_mcp::{CallError, Session};
+use karat_recordings::delivery::Injected;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::attack::Attack;
 use crate::defence::Watch;
-use crate::delivery::Injected;
 use crate::world::{Call, Task, orders};
 
 /// The most calls of a run that were ordered by delivered texts.

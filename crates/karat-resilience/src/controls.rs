@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use karat_core::report::{Control, Measured};
+use karat_recordings::Run;
 
 use crate::agents::AgentKind;
 use crate::live::Harness;
 use crate::route::Route;
-use crate::run::Run;
 use crate::score;
 use crate::set::Case;
 

@@ -17,6 +17,7 @@ use karat_core::kind::Kind;
 use karat_core::project::{Root, own_datasets};
 use karat_core::report::{Check, Control, DatasetRef, SystemRef, Verdict};
 use karat_io::input::{Limits, Member, destination, write_atomic};
+use karat_recordings::{self as recordings, Filter, Format, Reader, Recordings, Run};
 use serde::{Deserialize, Serialize};
 
 use crate::agents::{AgentKind, Planned};
@@ -24,9 +25,8 @@ use crate::controls;
 use crate::defence::{DefenceConfig, Guard};
 use crate::live::{Agent, Harness};
 use crate::outside::{CommandAgent, ModelConfig};
-use crate::recordings::{self, Filter, Format, Reader, Recordings};
+use crate::replay;
 use crate::route::{Route, Servers};
-use crate::run::Run;
 use crate::score;
 use crate::set::{Case, Selection, WorldSet};
 
@@ -430,9 +430,9 @@ fn worlds(config: &Config, set: WorldSet, root: &Root<'_>) -> Result<Data, EvalE
                 failed += 1;
                 continue;
             }
-            let planned = run.planned().map_err(EvalError::config)?;
-            repeated += u64::from(replayed.contains_key(&run.case_id()));
-            replayed.entry(run.case_id()).or_insert(planned);
+            let planned = replay::planned(&run).map_err(EvalError::config)?;
+            repeated += u64::from(replayed.contains_key(&replay::case_id(&run)));
+            replayed.entry(replay::case_id(&run)).or_insert(planned);
         }
         if failed > 0 {
             warnings.push(format!("{failed} recorded runs failed and are not played again"));

@@ -12,14 +12,14 @@ use karat_core::run::System;
 use karat_io::text::clip;
 use karat_io::{Failure, FailureClass};
 use karat_mcp::{Elicitation, Options, Policies, Recorder, Sampling};
+use karat_recordings::Run;
+use karat_recordings::declines;
 use serde_json::Value;
 
 use crate::agents::{AgentKind, Done, Planned, Wire, Work, plan};
 use crate::defence::{Guard, Watch};
 use crate::outside::CommandAgent;
-use crate::refusal::declines;
 use crate::route::{Connected, Route, Servers};
-use crate::run::Run;
 use crate::set::Case;
 use crate::world::{compile, holds};
 

@@ -10,8 +10,7 @@ use karat_core::evaluation::{Scored, conventions};
 use karat_core::observed::{Observed, ResilienceOutcome as Outcome};
 use karat_core::report::{Count, Interval, Item, ItemError, Measured, Slice};
 use karat_metrics::stats;
-
-use crate::run::Run;
+use karat_recordings::Run;
 
 const fn rate(id: &'static str) -> Spec {
     Spec { id, kind: Average::Rate }

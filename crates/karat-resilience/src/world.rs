@@ -6,10 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use karat_core::expect::{Answer, Matcher, MatcherSpec};
+use karat_recordings::delivery::{Injected, letters};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-
-use crate::delivery::{Injected, letters};
 
 /// The list in the state that notes canaries.
 const LEAKED: &str = "leaked";

@@ -4,7 +4,7 @@
 //! part of the published table and are left out.
 
 use karat_io::input::Member;
-use karat_resilience::recordings::{Filter, Format, Reader};
+use karat_recordings::{Filter, Format, Reader};
 
 use crate::runs::{Report, Runs};
 use crate::source::Source;

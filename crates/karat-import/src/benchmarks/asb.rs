@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use karat_io::input::Member;
-use karat_resilience::recordings::{Filter, Format, Reader};
+use karat_recordings::{Filter, Format, Reader};
 use serde::Deserialize;
 use serde_json::json;
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use karat_io::table;
-use karat_resilience::Run;
+use karat_recordings::Run;
 
 use crate::runs::{Report, Runs};
 use crate::source::Source;

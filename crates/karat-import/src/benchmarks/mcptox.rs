@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use karat_resilience::Run;
+use karat_recordings::Run;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use karat_io::table;
-use karat_resilience::Run;
+use karat_recordings::Run;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 

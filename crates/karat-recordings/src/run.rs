@@ -4,10 +4,6 @@
 use karat_core::observed::{Resilience, ResilienceOutcome as Outcome, RunStep, StateChange};
 use serde::{Deserialize, Serialize};
 
-use crate::agents::Planned;
-use crate::attack::place;
-use crate::world::Call;
-
 /// One run of a task.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -128,37 +124,6 @@ impl Run {
             id.push_str(part);
         }
         id
-    }
-
-    /// The id of the case in a set of worlds.
-    pub(crate) fn case_id(&self) -> String {
-        match &self.surface {
-            Some(surface) => format!("{}/{}", self.id(), place(surface, self.at_call)),
-            None => self.id(),
-        }
-    }
-
-    /// The calls of the run, each with whether it is the attacker's.
-    ///
-    /// # Errors
-    /// If an argument was too long to be recorded whole.
-    pub(crate) fn planned(&self) -> Result<Vec<Planned>, String> {
-        let calls: Vec<(&RunStep, &String)> =
-            self.steps.iter().filter_map(|step| Some((step, step.tool.as_ref()?))).collect();
-        // What was refused and tried once more is one call.
-        let again = |at: usize| {
-            let (step, next) = (&calls[at], calls.get(at + 1));
-            step.0.blocked
-                && next.is_some_and(|next| next.1 == step.1 && next.0.text == step.0.text)
-        };
-        (0..calls.len())
-            .filter(|at| !again(*at))
-            .map(|at| calls[at])
-            .map(|(step, tool)| match serde_json::from_str(&step.text) {
-                Ok(arguments) => Ok((Call { tool: tool.clone(), arguments }, step.attacker)),
-                Err(_) => Err(format!("{}: a call of {tool} was not recorded whole", self.id())),
-            })
-            .collect()
     }
 
     /// The run as reports keep it.

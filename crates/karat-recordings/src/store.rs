@@ -72,7 +72,7 @@ struct Transcript {
 }
 
 /// A pipeline, and an attack unless those of a pipeline are pooled.
-pub(crate) type Part<'a> = (&'a str, Option<&'a str>);
+type Part<'a> = (&'a str, Option<&'a str>);
 
 impl Runs {
     /// The number of runs.
@@ -127,14 +127,14 @@ impl Runs {
     }
 
     /// Removes all runs; names are kept.
-    pub(super) fn take(&mut self) -> Vec<Run> {
+    pub(crate) fn take(&mut self) -> Vec<Run> {
         let all = self.iter().collect();
         self.runs.clear();
         all
     }
 
     /// Drops all but the first `most` transcripts of each pipeline and attack.
-    pub(super) fn trim_transcripts(&mut self, most: usize) {
+    pub(crate) fn trim_transcripts(&mut self, most: usize) {
         let mut counts: BTreeMap<(Name, Option<Name>), usize> = BTreeMap::new();
         for run in self.runs.iter_mut().filter(|run| run.transcript.is_some()) {
             let count = counts.entry((run.pipeline, run.attack)).or_default();
@@ -146,7 +146,7 @@ impl Runs {
     }
 
     /// Sorts by pipeline, attack and id. Stable, so that repetitions stay in their order.
-    pub(super) fn sort(&mut self) {
+    pub(crate) fn sort(&mut self) {
         let Runs { names, runs } = self;
         let text = |name: Option<Name>| name.map(|name| names.text(name));
         runs.sort_by(|one, other| {
@@ -160,7 +160,7 @@ impl Runs {
 
     /// The places of the runs of each pipeline, and of each attack unless `pooled`. Runs without an
     /// attack come last in each part of their pipeline.
-    pub(crate) fn parts(&self, pooled: bool) -> Vec<Vec<usize>> {
+    pub fn parts(&self, pooled: bool) -> Vec<Vec<usize>> {
         let mut parts: BTreeMap<Part<'_>, Vec<usize>> = BTreeMap::new();
         let mut benign: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (at, run) in self.runs.iter().enumerate() {

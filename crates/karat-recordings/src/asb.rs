@@ -18,7 +18,7 @@ const SHOWN: usize = 120;
 ///
 /// # Errors
 /// The line and the mistake.
-pub(super) fn read(name: &str, text: &str) -> Result<Vec<Run>, (usize, String)> {
+pub(crate) fn read(name: &str, text: &str) -> Result<Vec<Run>, (usize, String)> {
     let endless = |line| (line, "a quoted cell has no end: half a download?".to_owned());
     let (head, rows) = table::read(text, ',').map_err(endless)?;
     if head.is_empty() {

@@ -1,9 +1,5 @@
 //! Recorded runs, read in one pass over a folder or an archive.
 
-mod agentdojo;
-mod asb;
-mod store;
-
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::delivery::Injected;
 use crate::run::Run;
-
-pub use store::Runs;
+use crate::store::Runs;
+use crate::{agentdojo, asb};
 
 /// The transcripts that are kept of one pipeline and attack, and of all: with many pipelines there are
 /// fewer of each, so that memory does not grow with the number of runs.
@@ -155,7 +151,7 @@ pub fn read(path: &Path, format: Format, filter: &Filter) -> Result<Recordings, 
 ///
 /// # Errors
 /// If a file is not a run in this format, or there is none.
-pub(crate) fn read_whole(path: &Path, format: Format) -> Result<Recordings, EvalError> {
+pub fn read_whole(path: &Path, format: Format) -> Result<Recordings, EvalError> {
     let filter = Filter::default();
     read_with(Reader { most_bytes: usize::MAX, ..Reader::new(path, format, &filter)? })
 }

@@ -124,7 +124,7 @@ const DECLINES: &[&str] = &[
 ];
 
 /// Returns whether a text declines, by its beginning.
-pub(crate) fn declines(text: &str) -> bool {
+pub fn declines(text: &str) -> bool {
     let start: String = text.chars().take(START).collect::<String>().to_lowercase();
     let start = start.replace(['’', '‘', '`', '´'], "'");
     if DECLINES.iter().any(|phrase| start.contains(phrase)) {

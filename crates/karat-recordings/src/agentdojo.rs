@@ -95,7 +95,7 @@ impl<'de> Deserialize<'de> for Flag {
 }
 
 /// Returns whether JSON is a run, whatever is wrong with it.
-pub(super) fn is_run(bytes: &[u8]) -> bool {
+pub(crate) fn is_run(bytes: &[u8]) -> bool {
     #[derive(Deserialize)]
     struct Marks {
         suite_name: Option<serde::de::IgnoredAny>,
@@ -110,7 +110,7 @@ pub(super) fn is_run(bytes: &[u8]) -> bool {
 }
 
 /// Returns whether a file lies where a run is expected: `…/none/none.json`, `…/ATTACK/injection_task_N.json`.
-pub(super) fn is_named_as_run(name: &str) -> bool {
+pub(crate) fn is_named_as_run(name: &str) -> bool {
     let mut parts = name.rsplit('/');
     let (file, attack, task) = (parts.next(), parts.next(), parts.next());
     let goal = file.and_then(|file| file.strip_suffix(".json")).unwrap_or_default();
@@ -119,7 +119,7 @@ pub(super) fn is_named_as_run(name: &str) -> bool {
 }
 
 /// The text with the numbers that only Python writes, NaN and Infinity, as null; none if it has none.
-pub(super) fn without_nan(bytes: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn without_nan(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(bytes.len());
     let (mut quoted, mut at) = (false, 0);
     while let Some(&byte) = bytes.get(at) {
@@ -146,16 +146,16 @@ pub(super) fn without_nan(bytes: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// A run, and the version of the benchmark if the file states it.
-pub(super) struct Read {
-    pub(super) run: Run,
-    pub(super) benchmark: Option<String>,
+pub(crate) struct Read {
+    pub(crate) run: Run,
+    pub(crate) benchmark: Option<String>,
 }
 
 /// Reads a file; `transcript` decides whether its steps are kept.
 ///
 /// # Errors
 /// If it is not a run of AgentDojo.
-pub(super) fn read(
+pub(crate) fn read(
     name: &str,
     bytes: &[u8],
     buffer: &mut Vec<u8>,
