@@ -376,7 +376,7 @@ class Docker(Scratch):
                     self.assertTrue(one == "karat" or (ROOT / one).exists(), f"{name}: {one}")
 
     def test_everything_that_is_embedded_is_in_the_image_that_builds(self):
-        script = (ROOT / "crates/karat/build/main.rs").read_text()
+        script = (ROOT / "crates/karat/build.rs").read_text()
         embedded = re.findall(r'"([^"]+)"', re.search(r"for path in \[(.+?)\]", script)[1])
         self.assertIn("ci/gitlab.yml", embedded)
         folder = ROOT / "packages/docker"

@@ -1,6 +1,7 @@
 //! Embeds the bundled project, its datasets, suites and baselines, so that the binary needs nothing
 //! next to itself, and what `karat --version --verbose` prints.
 
+#[path = "build/unwind_tables.rs"]
 mod unwind_tables;
 
 use std::io::Write as _;
