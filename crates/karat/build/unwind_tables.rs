@@ -1,7 +1,7 @@
-//! Leaves the tables for unwinding out of the program where the linker can: a release aborts at a panic, and
+//! Leaves the unwind tables out of the program where the linker allows it: a release aborts on panic, and
 //! without them it is a tenth smaller.
 //!
-//! The compiler has a flag for it, but a profile of cargo cannot set it; so the linker drops the section.
+//! The compiler has a flag for this, but a cargo profile cannot set it; so the linker drops the section.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -10,8 +10,8 @@ use std::{env, fs, io};
 
 const SCRIPT: &str = "SECTIONS { /DISCARD/ : { *(.eh_frame) } }\nINSERT AFTER .text;\n";
 
-/// Asks cargo for it, unless a program that does nothing cannot be linked so: not every linker reads scripts,
-/// and the start files of some C libraries need the section.
+/// Passes the linker's arguments to cargo if an empty program can be linked with them: not every linker reads
+/// scripts, and the startup files of some C libraries need the section.
 pub(crate) fn drop_them(out: &Path) -> io::Result<()> {
     let is = |name: &str, value: &str| env::var(name).is_ok_and(|found| found == value);
     if !(is("CARGO_CFG_TARGET_OS", "linux")
