@@ -4,7 +4,7 @@ Throughput and peak memory of karat come from a small and a large file; memory m
 at the large size may exceed that at the small one by a tenth and 8 MB at most. Ratios come from the
 same file, of a size that the peers finish, without start-up (of the peers what they count themselves, of
 karat what is left beyond a file with one sample). Throughput is what counts: samples in a second of wall
-time, each program as it ships, which karat does on all processors and the peers on one. Beside it stand
+time, each program as it ships, which karat does on all processors and the peers on one. Also shown are
 the ratio of CPU seconds, user and system together, and that of the whole processes.
 """
 

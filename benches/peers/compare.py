@@ -230,11 +230,11 @@ def karat(options):
     return environment.karat(say)
 
 
-# ---------------------------------------------------------------- what is told
+# ---------------------------------------------------------------- the report
 
 
 def table_rows(commands, with_karat):
-    """A row for each program; two where its work can be told from its start."""
+    """A row for each program; two where its work can be separated from its start-up."""
     rows = []
     for command in commands:
         work, whole, peak = (command.best(what) for what in ("work_cpu_s", "cpu_s", "peak_mb"))

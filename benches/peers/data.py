@@ -1,8 +1,8 @@
 """Makes the files that karat and its peers read.
 
 The same seed and size give the same bytes with every Python from 3.11 on: only `Random.random()`
-is used, the one method whose sequence Python promises to keep. Files are written beside their
-place and moved there when whole; a file that fits its description is not made again. Nothing here
+is used, the one method whose sequence Python promises to keep. Files are written next to their
+place and moved there when complete; a file that fits its description is not made again. Nothing here
 is a real judgement or a real trace.
 """
 
@@ -47,8 +47,8 @@ def write_rankings(qrels_path, run_path, queries, results):
 
     Each query has its own tools out of some 40,000. No two scores of a query are equal, not even
     as 32-bit floats, so the peers (which rank by such floats) and karat see the same order.
-    Returns some means over all queries, known here without a reader or a sorter: whoever scores
-    these files must find them again.
+    Returns some means over all queries, known here without a reader or a sorter: every program that
+    scores these files must find them again.
     """
     source = Source(SEED)
     reciprocal_ranks, relevant_in_10, found_in_5 = [], 0, 0

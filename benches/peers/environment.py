@@ -67,7 +67,7 @@ def karat_version(binary):
 
 
 def data(kind, *sizes):
-    """Makes the files of one size in another process; returns what data.py tells of them."""
+    """Makes the files of one size in another process; returns what data.py reports about them."""
     program = [sys.executable, HERE / "data.py", DATA, kind, *map(str, sizes)]
     return json.loads(step(program))
 

@@ -1,4 +1,4 @@
-"""Runs one command and tells what it used: `launch.py STDOUT STDERR COMMAND...`.
+"""Runs one command and reports what it used: `launch.py STDOUT STDERR COMMAND...`.
 
 Prints the exit status, CPU seconds (user + system), the peak of resident memory as the system
 counts it, and elapsed seconds. It imports as little as it can, because Linux starts a program's

@@ -39,7 +39,7 @@ class Usage:
     cpu_s: float
     peak_mb: float
     elapsed_s: float
-    # CPU seconds without interpreter start and imports, where the program tells them.
+    # CPU seconds without interpreter start and imports, where the program reports them.
     work_cpu_s: float | None = None
 
 

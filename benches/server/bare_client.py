@@ -1,7 +1,7 @@
-"""The most calls that a server answers over streamable HTTP, whoever asks.
+"""The most calls that a server answers over streamable HTTP, to any client.
 
 Prepared bytes on open connections; of an answer only its end is looked for. Nothing is checked, timed or
-counted by class, so this is no peer: it says where a ratio between clients ends because the server is busy.
+counted by class, so this is not a peer: it shows where a ratio between clients ends because the server is busy.
 """
 
 import http.client

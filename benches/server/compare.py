@@ -4,7 +4,7 @@ Every figure comes from this run. A client that counts its own processor time is
 checked against the system's); for the others it is the difference between a long and a short run, so
 that starting up does not count. The machine may be busy: the ratios are what to look at. No client can make
 more calls than the server answers: over HTTP a bare client (bare_client.py) shows how many those are, and
-where Karat makes as many, that is said beside the ratio.
+where Karat makes as many, a note with the ratio says so.
 """
 
 import argparse
@@ -64,8 +64,8 @@ def tree(root):
 def run(command, server_mark=None, env=None, folder=None, limit=300):
     """Runs a client to its end: its output, seconds, and processor seconds without the server's.
 
-    A client that starts the server itself, known by its mark, is watched; of any other the system tells what
-    it used, which disturbs nobody.
+    A client that starts the server itself, known by its mark, is watched; for any other, the system reports what
+    it used, which disturbs nothing.
     """
     used, servers = {}, set()
 
@@ -77,7 +77,7 @@ def run(command, server_mark=None, env=None, folder=None, limit=300):
                     if pid != process.pid and server_mark in words:
                         servers.add(pid)
                         used.pop(pid, None)
-                    # One that has ended and was not waited for has no words any more.
+                    # One that has ended and was not waited for no longer has a command line.
                     elif words and pid not in servers:
                         used[pid] = cpu_of(pid)
                 except (OSError, ValueError):
@@ -136,7 +136,7 @@ class Server:
         return True
 
     def mark_of(self, way):
-        """What tells the server among the processes of a client that starts it."""
+        """The mark of the server among the processes of a client that starts it."""
         return self.mark if way == "stdio" else None
 
     def __exit__(self, *_):

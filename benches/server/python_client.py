@@ -1,4 +1,4 @@
-"""The official Python SDK as a load generator: N calls, so many at once, over one session."""
+"""The official Python SDK as a load generator: N calls, several at a time, over one session."""
 
 import asyncio
 import json

@@ -23,7 +23,7 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
             "r.trec" => Rankings::load_trec(&path, Absent::Empty),
             _ => Rankings::load(&path),
         };
-        // A run number is written into a file by whoever made it; thousands of runs only take time.
+        // A run number can be anything that a file says; thousands of runs only take time.
         let Ok(rankings) = loaded else { continue };
         if rankings.runs() > 100 {
             continue;

@@ -11,7 +11,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let (qrels_path, run_path) = (folder.path().join("qrels"), folder.path().join("run"));
     std::fs::write(&qrels_path, qrels).expect("written");
     std::fs::write(&run_path, run).expect("written");
-    // Told query by query, the files are read another way; the result must be the same.
+    // Reported query by query, the files are read another way; the result must be the same.
     let told = score(&qrels_path, &run_path, &Options::default(), Some(&mut |_| {}));
     if let Ok(summary) = score(&qrels_path, &run_path, &Options::default(), None) {
         assert_eq!(told.expect("readable once, readable twice").evaluated, summary.evaluated);

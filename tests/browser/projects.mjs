@@ -55,7 +55,14 @@ export function page(cwd, name, args) {
   return join(cwd, name);
 }
 
-/** The pages of a load, of attacks and of two runs, over harmless things. */
+/** The page of runs that were judged elsewhere; up to half of them may have failed. */
+function judgedElsewhere(cwd, runs) {
+  writeFileSync(join(cwd, "runs.jsonl"), runs.map((run) => JSON.stringify(run)).join("\n") + "\n");
+  writeFileSync(join(cwd, "karat.toml"), '[[outcomes]]\nname = "judged"\noutcomes = "runs.jsonl"\ngate.max_errors = 0.5\n');
+  return check(cwd);
+}
+
+/** The pages of a load, of attacks, of two runs and of judged runs, over harmless things. */
 export function otherPages(cwd) {
   const demo = [process.env.KARAT, "demo-server"];
   writeFileSync(join(cwd, "before.jsonl"), runs((call) => call));
@@ -65,6 +72,13 @@ export function otherPages(cwd) {
     attack: page(cwd, "attack.html", ["server", "attack", "--tool", "read_file_unsafe", "--tool", "read_file_safe", "--", ...demo, "--vulnerable"]),
     fuzz: page(cwd, "fuzz.html", ["server", "fuzz", "--tool", "trace_unsafe", "--cases", "10", "--", ...demo, "--vulnerable"]),
     diff: page(cwd, "diff.html", ["agent", "diff", "before.jsonl", "after.jsonl"]),
+    // The last one: it makes the folder a project.
+    outcomes: judgedElsewhere(cwd, [
+      { task: "cancel", trial: 1, success: true },
+      { task: "cancel", trial: 2, success: false, human: false, reason: "no refund was made" },
+      { task: "cancel", trial: 3, error: "429 Too Many Requests" },
+      { task: "book", trial: 1, success: true },
+    ]),
   };
 }
 
@@ -117,6 +131,11 @@ export function hostilePages(cwd) {
     attack: page(cwd, "attack.html", ["server", "attack", "--tool", tool, "--", ...server]),
     traces: page(cwd, "traces.html", ["agent", "score", "after.jsonl", "--before", "before.jsonl"]),
     diff: page(cwd, "diff.html", ["agent", "diff", "before.jsonl", "after.jsonl"]),
+    // The last one: it makes the folder a project.
+    outcomes: judgedElsewhere(cwd, HOSTILE.flatMap((text, at) => [
+      { task: `${text} ${at}`, trial: 1, success: at % 2 === 0, human: true, reason: text, tags: { domain: text } },
+      { task: `${text} ${at}`, trial: 2, error: text },
+    ])),
   };
 }
 

@@ -367,7 +367,7 @@ describe("pages about a hostile server and hostile traces", () => {
   let pages;
   before(() => { pages = hostilePages(folder()); });
 
-  for (const name of ["suite", "load", "fuzz", "attack", "traces", "diff"]) {
+  for (const name of ["suite", "load", "fuzz", "attack", "traces", "diff", "outcomes"]) {
     test(`execute nothing, wherever one clicks (${name})`, async () => {
       for (const options of [{}, { bypassCSP: true }]) {
         const { page, faults, close } = await open(pages[name], options);
@@ -434,7 +434,19 @@ describe("the pages of other commands", () => {
     await close();
   });
 
-  for (const name of ["load", "attack", "fuzz", "diff"]) {
+  test("runs that were judged elsewhere are listed with their verdicts and reasons", async () => {
+    const { page, faults, close } = await open(pages.outcomes);
+    await page.locator("section.explore tbody a.item", { hasText: "cancel" }).click();
+    const dialog = page.locator("dialog[open]");
+    await dialog.getByText("Succeeded in part: 1 of 2 runs").waitFor();
+    assert.deepEqual(await dialog.locator(".finding h4").allTextContents(),
+      ["✓ Run 1: succeeded", "✗ Run 2: failed", "– Run 3: failed outside the agent, not measured"]);
+    assert.match(await dialog.textContent(), /People judged: failed[^]*no refund was made[^]*429 Too Many Requests/);
+    assert.deepEqual(faults, []);
+    await close();
+  });
+
+  for (const name of ["load", "attack", "fuzz", "diff", "outcomes"]) {
     for (const [mode, options] of MODES) {
       test(`axe finds nothing (${name}, ${mode})`, async () => {
         const { page, close } = await open(pages[name], { ...options, bypassCSP: true });

@@ -39,7 +39,7 @@ pub struct Audited {
     pub traces: usize,
     /// The number of tasks.
     pub tasks: usize,
-    /// What is wrong with them, in their order, each once.
+    /// The problems with them, in their order, each once.
     pub findings: Vec<Finding>,
 }
 

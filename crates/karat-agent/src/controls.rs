@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use karat_core::aggregate::{self, Average, Spec};
+use karat_core::aggregate;
 use karat_core::report::{Control, Item};
 use karat_metrics::stats::random::Draws;
 
@@ -15,14 +15,14 @@ use crate::trace::expectation::{Expectation, Forbidden, Hit, Wanted, examples};
 use crate::trace::{Arguments, CallMade, Setting, Trace, Turns};
 
 /// The metrics of the controls.
-const SPECS: &[(Spec, Own)] = &[
-    (Spec { id: "calls.exact", kind: Average::Rate }, Own::Exact),
-    (Spec { id: "calls.alignment", kind: Average::Mean }, Own::Alignment),
-    (Spec { id: "calls.f1", kind: Average::Mean }, Own::F1),
-    (Spec { id: "gauge.proactivity", kind: Average::Rate }, Own::Proactivity),
-    (Spec { id: "gauge.compliance", kind: Average::Rate }, Own::Compliance),
-    (Spec { id: "gauge.unneeded_call", kind: Average::Rate }, Own::UnneededCall),
-    (Spec { id: "calls.forbidden", kind: Average::Rate }, Own::Forbidden),
+const SCORES: [Own; 7] = [
+    Own::Exact,
+    Own::Alignment,
+    Own::F1,
+    Own::Proactivity,
+    Own::Compliance,
+    Own::UnneededCall,
+    Own::Forbidden,
 ];
 /// Those that an oracle must have at 1; the others it must have at 0.
 const ONES: usize = 5;
@@ -33,11 +33,11 @@ const ANOTHER: &str = "\u{0}another";
 
 /// The tasks that controls play: the first by their id that expect calls, each once.
 #[derive(Debug, Default)]
-pub(crate) struct ControlTasks(BTreeMap<String, Played>);
+pub(crate) struct ControlTasks(BTreeMap<String, ControlRun>);
 
 /// A task, and calls that do it.
 #[derive(Debug)]
-struct Played {
+struct ControlRun {
     id: String,
     /// The rest of the trace's key: of the traces of a task, the first one counts.
     order: (Option<String>, Setting, Turns, u32),
@@ -64,7 +64,7 @@ impl ControlTasks {
             expect.required().map(|call| harmless(call, expect)).collect();
         let Some(calls) = calls else { return };
         let (id, expect) = (trace.id.clone(), Arc::clone(expect));
-        self.0.insert(id.clone(), Played { id, order, expect, calls });
+        self.0.insert(id.clone(), ControlRun { id, order, expect, calls });
         if self.0.len() > MAX_PLAYED {
             self.0.pop_last();
         }
@@ -73,7 +73,7 @@ impl ControlTasks {
 
 /// Plays every control; none if no calls are expected.
 pub(crate) fn run(tasks: &ControlTasks, tools: &Tools, seed: u64) -> Vec<Control> {
-    let tasks: Vec<&Played> = tasks.0.values().collect();
+    let tasks: Vec<&ControlRun> = tasks.0.values().collect();
     if tasks.is_empty() {
         return Vec::new();
     }
@@ -135,7 +135,7 @@ fn harmless((tool, call): Wanted<'_>, expect: &Expectation) -> Option<CallMade> 
     examples(call).into_iter().map(made).find(keeps)
 }
 
-impl Played {
+impl ControlRun {
     fn score(&self, calls: &[CallMade], scorer: &TraceScorer<'_>) -> TraceScore {
         let (expect, calls) = (Some(Arc::clone(&self.expect)), calls.to_vec());
         scorer.score(&Trace { expect, calls, ..Trace::of(self.id.clone()) })
@@ -156,7 +156,7 @@ impl Played {
 }
 
 /// The tasks in another order, from the seed, none at its own place (Sattolo's cycle).
-fn shuffled<'p>(tasks: &[&'p Played], seed: u64) -> Vec<&'p Played> {
+fn shuffled<'p>(tasks: &[&'p ControlRun], seed: u64) -> Vec<&'p ControlRun> {
     let mut order = tasks.to_vec();
     let mut draws = Draws::from_seed(seed);
     for last in (1..order.len()).rev() {
@@ -176,13 +176,13 @@ fn control(
         .iter()
         .enumerate()
         .map(|(number, score)| {
-            let values = SPECS.iter().map(|(spec, own)| (spec.id, score.value(*own)));
+            let values = SCORES.iter().map(|own| (own.id(), score.value(*own)));
             bare_item(&number.to_string(), None, values)
         })
         .collect();
     let refs: Vec<&Item> = items.iter().collect();
     let metrics: Vec<_> =
-        SPECS.iter().map(|(spec, _)| aggregate::measure(*spec, &refs, 1, seed)).collect();
+        SCORES.iter().map(|own| aggregate::measure(&own.id(), &refs, 1, seed)).collect();
     let values: Vec<Option<f64>> = metrics.iter().map(|measured| measured.value).collect();
     let ok = holds(&values);
     let metrics = metrics.into_iter().filter(|measured| measured.value.is_some()).collect();

@@ -6,6 +6,7 @@ use karat_metrics::MetricId;
 use karat_metrics::calls::deepeval::{self, Mode, ToolCorrectness, ToolPermission};
 use karat_metrics::calls::ragas::Warning;
 use karat_metrics::calls::{Call, alignment, f1, ragas};
+use karat_metrics::metric;
 
 /// One metric of tool calls, with its settings.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,27 +67,27 @@ impl CallMetric {
     }
 
     /// The id with all settings.
-    pub fn full_id(&self) -> String {
+    pub(crate) fn full_id(&self) -> MetricId {
         match self {
-            CallMetric::Exact => "calls.exact".to_owned(),
-            CallMetric::Alignment => "calls.alignment".to_owned(),
-            CallMetric::F1 => "calls.f1".to_owned(),
-            CallMetric::RagasAccuracy => "ragas.tool_call_accuracy".to_owned(),
-            CallMetric::RagasAccuracyUnordered => "ragas.tool_call_accuracy_unordered".to_owned(),
+            CallMetric::Exact => metric!("calls.exact"),
+            CallMetric::Alignment => metric!("calls.alignment"),
+            CallMetric::F1 => metric!("calls.f1"),
+            CallMetric::RagasAccuracy => metric!("ragas.tool_call_accuracy"),
+            CallMetric::RagasAccuracyUnordered => metric!("ragas.tool_call_accuracy_unordered"),
             CallMetric::RagasAccuracyLevenshtein => {
-                "ragas.tool_call_accuracy_levenshtein".to_owned()
+                metric!("ragas.tool_call_accuracy_levenshtein")
             }
-            CallMetric::RagasF1 => "ragas.tool_call_f1".to_owned(),
-            CallMetric::ToolCorrectness(setting) => setting.id(),
-            CallMetric::ToolPermission(_) => deepeval::TOOL_PERMISSION.into(),
+            CallMetric::RagasF1 => metric!("ragas.tool_call_f1"),
+            CallMetric::ToolCorrectness(setting) => MetricId::new(&setting.id()),
+            CallMetric::ToolPermission(_) => deepeval::TOOL_PERMISSION,
         }
     }
 
     /// The id in reports: without the settings where they are the usual ones.
-    pub fn id(&self) -> String {
+    pub fn id(&self) -> MetricId {
         match self {
             CallMetric::ToolCorrectness(setting) if *setting == ToolCorrectness::default() => {
-                deepeval::TOOL_CORRECTNESS.into()
+                deepeval::TOOL_CORRECTNESS
             }
             other => other.full_id(),
         }

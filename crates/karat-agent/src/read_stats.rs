@@ -1,4 +1,4 @@
-//! What is known about traces apart from their scores.
+//! Statistics of traces apart from their scores.
 
 use std::collections::{BTreeMap, BTreeSet};
 

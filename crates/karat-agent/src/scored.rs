@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use karat_core::error::EvalError;
 use karat_core::observed;
 use karat_core::report::DatasetRef;
+use karat_metrics::MetricId;
 
 use crate::controls::ControlTasks;
 use crate::intake::{Intake, TraceSource};
@@ -28,7 +29,7 @@ pub(crate) const MAX_SHOWN: usize = 10_000;
 /// The part of a trace that stays when it is scored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// What a report needs.
+    /// The data of a report.
     Scores,
     /// The calls too, to be compared with those of an earlier run.
     Calls,
@@ -59,7 +60,7 @@ pub struct ScoredSet {
     /// The tasks that the traces are measured against.
     pub reference: DatasetRef,
     /// The ids of the scores.
-    pub(crate) ids: Vec<String>,
+    pub(crate) ids: Vec<MetricId>,
     pub(crate) tally: Tally,
 }
 
@@ -67,7 +68,7 @@ pub struct ScoredSet {
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) problems: CallProblems,
-    /// How often each tool was required.
+    /// The number of times each tool was required.
     pub(crate) required: BTreeMap<String, u64>,
     pub(crate) confused: BTreeMap<Confusion, u64>,
     /// The reasons for which scores are undefined, by the place of the score.

@@ -9,8 +9,10 @@ use std::ops::Range;
 use karat_core::aggregate;
 use karat_core::error::EvalError;
 use karat_core::evaluation::Scored;
-use karat_core::report::{DatasetRef, Item, Measured};
+use karat_core::report::{DatasetRef, Interval, Item, Measured};
+use karat_metrics::MetricId;
 use karat_metrics::calls::ragas::Warning;
+use karat_metrics::registry::Metric;
 
 use crate::error::check_scored;
 use crate::formats::{Position, TraceFormat, samples::Sample};
@@ -21,7 +23,6 @@ use crate::pipeline;
 use crate::read::{Bad, Batch, Reader, classed};
 use crate::read_stats::ReadStats;
 use crate::report::warnings;
-use crate::report::{bare_item, interval, is_share};
 use crate::scores::{CallProblems, Own, Score, TraceScore, TraceScorer};
 use crate::tools::Tools;
 use crate::totals::Total;
@@ -31,7 +32,7 @@ use crate::trace::{Setting, Trace};
 const MAX_IDS: usize = 1 << 16;
 
 /// The metric of traces without tools.
-const WITHOUT_TOOLS: &str = "gauge.success_without_tools";
+static WITHOUT_TOOLS: MetricId = MetricId::known("gauge.success_without_tools");
 
 /// The result of one pass.
 #[derive(Debug)]
@@ -75,7 +76,7 @@ pub struct ItemScores<'a> {
     /// The number of the run.
     pub run: u32,
     /// The ids of the scores.
-    pub ids: &'a [String],
+    pub ids: &'a [MetricId],
     /// The scores, in the order of the ids; none where the setting has no such score.
     pub scores: &'a [Option<Score>],
     /// The warning that RAGAS would give.
@@ -87,15 +88,6 @@ impl ItemScores<'_> {
     pub fn values(&self) -> impl Iterator<Item = (&str, Option<f64>)> {
         let scores = self.ids.iter().zip(self.scores);
         scores.filter_map(|(id, score)| Some((id.as_str(), (*score)?.ok())))
-    }
-
-    /// The scores as an item of a report; repeated runs of a task are numbered.
-    pub fn to_item(&self) -> Item {
-        let id = match self.run {
-            1 => self.id.to_owned(),
-            run => format!("{}#{run}", self.id),
-        };
-        bare_item(&id, None, self.values())
     }
 }
 
@@ -215,7 +207,7 @@ fn score_samples(slot: &mut Slot, format: TraceFormat, scorer: &TraceScorer<'_>)
 /// The state of a pass between batches.
 struct Pass<'a> {
     intake: Intake<'a>,
-    ids: &'a [String],
+    ids: &'a [MetricId],
     /// Of each id, and of success without tools.
     totals: Vec<Total>,
     samples: bool,
@@ -309,7 +301,7 @@ impl<'a> Pass<'a> {
         notes: BTreeMap<String, u64>,
     ) -> Result<Aggregates, EvalError> {
         let stats = self.intake.finish(notes)?;
-        let ids = self.ids.iter().map(String::as_str).chain([WITHOUT_TOOLS]);
+        let ids = self.ids.iter().chain([&WITHOUT_TOOLS]);
         let mut metrics = Vec::new();
         let mut warnings = warnings::warnings(&stats, &self.problems);
         warnings.extend(self.ragas.iter().map(|(text, count)| format!("{count} traces {text}")));
@@ -336,14 +328,15 @@ impl<'a> Pass<'a> {
     }
 }
 
-fn measured(id: &str, total: &Total) -> Measured {
+fn measured(id: &MetricId, total: &Total) -> Measured {
+    let is_share = id.definition().is_some_and(Metric::is_share);
     Measured {
-        id: id.to_owned(),
+        id: id.clone(),
         value: total.mean(),
         n: total.n,
         better: aggregate::better(id),
         per_run: vec![total.mean()],
-        interval: total.interval(is_share(id)).map(|found| interval(found, "t")),
+        interval: total.interval(is_share).map(|found| Interval::new(found, "t")),
         count: None,
         undefined: total.mean().is_none().then(|| total.undefined.unwrap_or("not recorded").into()),
         left_out: total.left_out,

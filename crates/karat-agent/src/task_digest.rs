@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::trace::Expectation;
 
 /// The number of traces in a report; of more only the means are computed.
-pub const MAX_TRACES: usize = 200_000;
+pub(crate) const MAX_TRACES: usize = 200_000;
 
 /// Refuses one more trace than a report takes.
 pub(crate) fn room_for_another(traces: usize, path: &Path) -> Result<(), EvalError> {

@@ -100,7 +100,7 @@ impl Tools {
     ///
     /// # Errors
     /// If it has none.
-    pub fn add_document(&mut self, path: &Path, document: &Value) -> Result<(), EvalError> {
+    pub(crate) fn add_document(&mut self, path: &Path, document: &Value) -> Result<(), EvalError> {
         let server = document.get("server").and_then(|server| {
             server.as_str().or_else(|| server.get("name").and_then(Value::as_str))
         });

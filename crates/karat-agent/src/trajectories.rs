@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use karat_core::aggregate::{self, Average, Spec};
+use karat_core::aggregate;
 use karat_core::dataset::Digest;
 use karat_core::error::EvalError;
 use karat_core::evaluation::{
@@ -20,6 +20,7 @@ use karat_core::observed::{Difference, Observed, Trajectory};
 use karat_core::project::Root;
 use karat_core::report::{DatasetRef, Item, ItemError, SystemRef};
 use karat_io::text::printable;
+use karat_metrics::MetricId;
 use karat_metrics::calls::{Call, Equality, Value};
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +35,7 @@ use crate::trace::{Arguments, CallMade, Trace};
 use crate::trace_set::TraceSet;
 
 /// The similarity of the calls.
-pub const SIMILARITY: &str = "calls.similarity";
+pub const SIMILARITY: MetricId = MetricId::known("calls.similarity");
 
 /// The number of tasks in a message.
 const NAMED: usize = 5;
@@ -152,11 +153,10 @@ impl Evaluation for Trajectories {
         let warnings = [("earlier", only_before.collect()), ("later", only_after)];
         let items: Vec<Item> = tasks.into_iter().map(item).collect();
         let refs: Vec<&Item> = items.iter().collect();
-        let similarity = Spec { id: SIMILARITY, kind: Average::Mean };
         let weights =
             format!("changed {CHANGED}, inserted 0, missing 0, moved {MOVED}, same {SAME}");
         Ok(Scored {
-            metrics: vec![aggregate::measure(similarity, &refs, 1, entry.common.seed)],
+            metrics: vec![aggregate::measure(&SIMILARITY, &refs, 1, entry.common.seed)],
             conventions: conventions([
                 ("weights", weights.as_str()),
                 ("gone", "a task that the later run does not have counts 0"),
@@ -203,7 +203,7 @@ fn item(task: Trajectory) -> Item {
         id: task.id.clone(),
         group: None,
         tags: BTreeMap::new(),
-        metrics: BTreeMap::from([(SIMILARITY.to_owned(), task.similarity)]),
+        metrics: BTreeMap::from([(SIMILARITY, task.similarity)]),
         per_run: Vec::new(),
         error: match &task.not_compared {
             Some(reason) => Some(error("not_compared", reason)),

@@ -110,7 +110,7 @@ impl<'b> Reader<'b> {
         if count > MAX_ROWS { Err(self.damaged("a count of rows")) } else { Ok(count) }
     }
 
-    /// A count of things that are at least so many bytes each, so that it cannot ask for more memory
+    /// A count of things that are at least `least` bytes each, so that it cannot ask for more memory
     /// than there are bytes.
     pub(crate) fn length(&mut self, least: usize) -> Result<usize, Error> {
         let count = usize::try_from(self.count()?).unwrap_or(usize::MAX);

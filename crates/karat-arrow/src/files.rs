@@ -12,6 +12,7 @@ use arrow_array::builder::{Float64Builder, Int64Builder, StringBuilder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use karat_core::report::{Item, Measured, Report};
+use karat_metrics::MetricId;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::arrow::arrow_writer::ArrowWriter;
@@ -181,7 +182,7 @@ impl Writer {
 /// If a file cannot be written.
 pub fn write_items(folder: &Path, report: &Report) -> Result<(), Error> {
     let ids: BTreeSet<&str> =
-        report.items.iter().flat_map(|item| item.metrics.keys().map(String::as_str)).collect();
+        report.items.iter().flat_map(|item| item.metrics.keys().map(MetricId::as_str)).collect();
     let text = |name: &str, nullable| Field::new(name, DataType::Utf8, nullable);
     let mut fields =
         vec![text("id", false), text("group", true), text("error", true), text("tags", true)];
@@ -351,7 +352,7 @@ impl MetricsWriter {
             text(&|_| Some(report.name.clone())),
             text(&|row| owned(rows[row].0.map(|(by, _)| by))),
             text(&|row| owned(rows[row].0.map(|(_, value)| value))),
-            text(&|row| Some(rows[row].1.id.clone())),
+            text(&|row| Some(rows[row].1.id.to_string())),
             number(&|metric| metric.value),
             count(&|metric| Some(metric.n)),
             text(&|row| better(rows[row].1)),

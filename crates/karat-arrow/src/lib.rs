@@ -52,7 +52,7 @@ pub use arrow_array;
 pub use arrow_schema;
 
 pub use error::Error;
-pub use options::{Kind, MAX_GROUPS, MAX_SCORES, Options};
+pub use options::{Kind, Options};
 pub use partial::Partial;
 pub use schema::{SCHEMA_KEY, input_schema, scored_schema};
 pub use scorer::Scorer;

@@ -5,24 +5,25 @@ use std::fmt;
 use std::str::FromStr;
 
 use karat_agent::scores::Own;
-use karat_agent::{CallMetric, METRICS};
+use karat_agent::{CallMetric, METRICS, OPTIONAL};
 use karat_detection::aggregate_metrics::{FROM_COUNTS, from_scores};
 use karat_detection::score::RATES;
+use karat_metrics::MetricId;
 use karat_metrics::ranking::Measure;
-use karat_metrics::registry::{self, MetricKind};
-use karat_retrieval::score::SPECS;
+use karat_metrics::registry::MetricKind;
+use karat_retrieval::score::headline_ids;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
 /// The groups that a partial result keeps sums for, unless more are asked for.
-pub const MAX_GROUPS: usize = 100_000;
+pub(crate) const MAX_GROUPS: usize = 100_000;
 /// The distinct scores of verdicts that a partial result counts, unless more are asked for.
-pub const MAX_SCORES: usize = 1_000_000;
+pub(crate) const MAX_SCORES: usize = 1_000_000;
 /// The most metrics that can be asked for, each at every cut-off.
 const MAX_METRICS: usize = 10_000;
 /// The most groups and scores that can be asked for.
-const MOST: usize = 10_000_000;
+const MAX: usize = 10_000_000;
 
 /// The kind of the rows of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -110,7 +111,7 @@ impl Default for Options {
 /// A metric of a row, with what its average needs.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Metric {
-    pub(crate) id: String,
+    pub(crate) id: MetricId,
     /// True if rows either are or are not a hit.
     pub(crate) is_rate: bool,
     /// True if it is only in the report where a row has it.
@@ -118,22 +119,20 @@ pub(crate) struct Metric {
 }
 
 impl Metric {
-    fn of(id: impl Into<String>) -> Metric {
-        let id = id.into();
-        let is_rate = registry::find(&id).is_some_and(|found| found.kind == MetricKind::Rate);
+    fn of(id: MetricId) -> Metric {
+        let is_rate = id.definition().is_some_and(|found| found.kind == MetricKind::Rate);
         Metric { is_rate, is_optional: is_optional(&id), id }
     }
 
     /// True if the value lies between 0 and 1.
     pub(crate) fn is_share(&self) -> bool {
-        registry::find(&self.id).is_some_and(|metric| metric.is_share())
+        self.id.definition().is_some_and(|metric| metric.is_share())
     }
 }
 
 /// Scores that few sources have: where none does, the report does not mention them.
-fn is_optional(id: &str) -> bool {
-    let optional = [Own::Outcome, Own::Cost, Own::CachedTokens, Own::ReasoningTokens];
-    optional.iter().any(|own| Own::IDS[*own as usize] == id)
+fn is_optional(id: &MetricId) -> bool {
+    OPTIONAL.iter().any(|own| own.id() == *id)
 }
 
 /// The settings, checked, with the metrics that they mean.
@@ -144,7 +143,7 @@ pub(crate) struct Plan {
     /// The metrics of a row, in the order of the scored columns.
     pub(crate) metrics: Vec<Metric>,
     /// The metrics of the report, by id, where they are fewer than those of a row or computed from them.
-    pub(crate) shown: Vec<String>,
+    pub(crate) shown: Vec<MetricId>,
 }
 
 impl Plan {
@@ -153,7 +152,7 @@ impl Plan {
         if !(0.0..=1.0).contains(&options.max_errors) {
             return wrong("`max_errors` must be between 0 and 1");
         }
-        if !(1..=MOST).contains(&options.max_groups) || !(1..=MOST).contains(&options.max_scores) {
+        if !(1..=MAX).contains(&options.max_groups) || !(1..=MAX).contains(&options.max_scores) {
             return wrong("`max_groups` and `max_scores` must be between 1 and 10000000");
         }
         if options.group.is_empty() {
@@ -191,13 +190,14 @@ fn expanded(options: &Options) -> Result<Vec<String>, Error> {
     Ok(ids)
 }
 
-fn unknown(kind: Kind, id: &str, known: impl Iterator<Item = String>) -> Error {
-    let near = karat_io::input::nearest(id, known.collect::<Vec<_>>().iter().map(String::as_str))
+fn unknown(kind: Kind, id: &str, known: impl Iterator<Item = MetricId>) -> Error {
+    let known: Vec<MetricId> = known.collect();
+    let near = karat_io::input::nearest(id, known.iter().map(MetricId::as_str))
         .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
     Error::Options(format!("`{id}` is not a metric of {kind}{near}"))
 }
 
-type Metrics = (Vec<Metric>, Vec<String>);
+type Metrics = (Vec<Metric>, Vec<MetricId>);
 
 fn same(metrics: Vec<Metric>) -> Metrics {
     let shown = metrics.iter().map(|metric| metric.id.clone()).collect();
@@ -207,13 +207,10 @@ fn same(metrics: Vec<Metric>) -> Metrics {
 /// Karat's own scores of a trace and the usual ones of peers, in the order of the report.
 fn of_traces(asked: &[String]) -> Result<Metrics, Error> {
     let usual = || {
-        let peers: Vec<String> = CallMetric::usual().iter().map(CallMetric::id).collect();
-        let known = |id: &str| Own::IDS.contains(&id) || peers.iter().any(|peer| peer == id);
-        let mut ids: Vec<String> =
-            METRICS.iter().map(|(id, _)| (*id).to_owned()).filter(|id| known(id)).collect();
+        let peers: Vec<MetricId> = CallMetric::usual().iter().map(CallMetric::id).collect();
+        let known = |id: &&MetricId| Own::IDS.contains(id) || peers.contains(id);
         let rest = Own::IDS.iter().filter(|id| is_optional(id));
-        ids.extend(rest.map(|id| (*id).to_owned()));
-        ids
+        METRICS.iter().filter(known).chain(rest).cloned().collect::<Vec<MetricId>>()
     };
     if asked.is_empty() {
         return Ok(same(usual().into_iter().map(Metric::of).collect()));
@@ -222,8 +219,10 @@ fn of_traces(asked: &[String]) -> Result<Metrics, Error> {
     for id in asked {
         match id.parse::<CallMetric>() {
             Ok(metric) => metrics.push(Metric::of(metric.id())),
-            Err(_) if Own::IDS.contains(&id.as_str()) => metrics.push(Metric::of(id)),
-            Err(_) => return Err(unknown(Kind::Traces, id, usual().into_iter())),
+            Err(_) => match Own::IDS.iter().find(|own| **own == *id) {
+                Some(own) => metrics.push(Metric::of(own.clone())),
+                None => return Err(unknown(Kind::Traces, id, usual().into_iter())),
+            },
         }
     }
     Ok(same(metrics))
@@ -231,10 +230,10 @@ fn of_traces(asked: &[String]) -> Result<Metrics, Error> {
 
 fn of_rankings(asked: &[String]) -> Result<Metrics, Error> {
     if asked.is_empty() {
-        return Ok(same(SPECS.iter().map(|spec| Metric::of(spec.id)).collect()));
+        return Ok(same(headline_ids().map(Metric::of).collect()));
     }
     let measure = |id: &String| match id.parse::<Measure>() {
-        Ok(measure) => Ok(Metric::of(measure.to_string())),
+        Ok(measure) => Ok(Metric::of(measure.id())),
         Err(error) => Err(Error::Options(error.to_string())),
     };
     Ok(same(asked.iter().map(measure).collect::<Result<_, _>>()?))
@@ -242,12 +241,11 @@ fn of_rankings(asked: &[String]) -> Result<Metrics, Error> {
 
 /// Rows always carry the rates: everything else is computed from them and from the scores.
 fn of_verdicts(asked: &[String]) -> Result<Metrics, Error> {
-    let all: Vec<&str> =
-        RATES.iter().map(|spec| spec.id).chain(FROM_COUNTS).chain(from_scores()).collect();
-    if let Some(id) = asked.iter().find(|id| !all.contains(&id.as_str())) {
-        return Err(unknown(Kind::Verdicts, id, all.iter().map(|id| (*id).to_owned())));
+    let all: Vec<&MetricId> = RATES.iter().chain(&FROM_COUNTS).chain(from_scores()).collect();
+    if let Some(id) = asked.iter().find(|id| !all.iter().any(|known| **known == **id)) {
+        return Err(unknown(Kind::Verdicts, id, all.into_iter().cloned()));
     }
-    let shown = all.into_iter().filter(|id| asked.is_empty() || asked.iter().any(|a| a == id));
-    let rates = RATES.iter().map(|spec| Metric::of(spec.id)).collect();
-    Ok((rates, shown.map(str::to_owned).collect()))
+    let is_asked = |id: &&MetricId| asked.is_empty() || asked.iter().any(|a| **id == *a);
+    let shown = all.into_iter().filter(is_asked).cloned().collect();
+    Ok((RATES.iter().cloned().map(Metric::of).collect(), shown))
 }

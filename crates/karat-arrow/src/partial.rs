@@ -490,7 +490,7 @@ impl<'b> Scored<'b> {
         self.metrics.last().and_then(|coverage| coverage.get(row)) == Some(1.0)
     }
 
-    /// True if a metric applies to a row; it may be undefined all the same.
+    /// True if a metric applies to a row; it may still be undefined.
     fn carries(&self, place: usize, row: usize) -> bool {
         match self.kind {
             Kind::Traces => self.is_scored(row),

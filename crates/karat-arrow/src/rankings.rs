@@ -97,7 +97,7 @@ struct Join<'b> {
     ranked: Vec<Option<i64>>,
 }
 
-/// Among so many ids, looking at each takes less time than a hash.
+/// Among this many ids, looking at each takes less time than a hash.
 const FEW: usize = 16;
 
 /// The grades of a row by their ids.

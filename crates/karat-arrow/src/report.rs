@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use karat_core::aggregate::{self, LEVEL};
-use karat_core::evaluation::conventions;
+use karat_core::evaluation::{Scored, Subject, conventions};
 use karat_core::kind;
 use karat_core::provenance::{Stopwatch, bins};
 use karat_core::report::{
@@ -16,7 +16,7 @@ use karat_metrics::classification::{Confusion, Scores};
 use karat_metrics::stats::{
     self, Bootstrap, ClusteredRate, ExactSum, student_two_sided_quantile as student,
 };
-use karat_metrics::{Score, Undefined, registry};
+use karat_metrics::{MetricId, Score, Undefined};
 
 use crate::partial::Partial;
 use crate::totals::Sum;
@@ -52,9 +52,7 @@ pub(crate) fn report(partial: &Partial) -> Result<Report, Error> {
         Kind::Verdicts => kind::Kind::Verdicts,
     };
     let name = plan.options.name.clone();
-    Ok(Report {
-        schema: report::SCHEMA.to_owned(),
-        evaluation: report_kind.evaluation(),
+    let subject = Subject {
         kind: report_kind,
         dataset: DatasetRef { id: name.clone(), version: "rows".to_owned(), digest: String::new() },
         contents: None,
@@ -67,16 +65,16 @@ pub(crate) fn report(partial: &Partial) -> Result<Report, Error> {
         name,
         runs: 1,
         seed: plan.options.seed,
-        conventions: rules(partial, &metrics),
-        warnings: warnings(partial, &metrics),
+        items: plan.kind.name(),
+        groups: "groups",
+    };
+    let scored = Scored {
         metrics,
-        slices: Vec::new(),
-        items: Vec::new(),
-        controls: Vec::new(),
-        comparison: None,
-        gate: None,
-        environment: environment(partial),
-    })
+        conventions: rules(plan.kind),
+        warnings: warnings(partial),
+        ..Scored::default()
+    };
+    Ok(subject.report(scored, environment(partial)))
 }
 
 fn check_failures(partial: &Partial) -> Result<(), Error> {
@@ -107,11 +105,11 @@ fn environment(partial: &Partial) -> report::Environment {
     environment
 }
 
-fn rules(partial: &Partial, metrics: &[Measured]) -> BTreeMap<String, String> {
-    let (kind, command) = match partial.plan.kind {
-        Kind::Traces => ("traces", "agent"),
-        Kind::Rankings => ("rankings", "retrieval"),
-        Kind::Verdicts => ("verdicts", "detection"),
+fn rules(kind: Kind) -> BTreeMap<String, String> {
+    let command = match kind {
+        Kind::Traces => "agent",
+        Kind::Rankings => "retrieval",
+        Kind::Verdicts => "detection",
     };
     let scored = format!("row by row as `karat {command} score` does; items are not kept");
     let mut rules = conventions([
@@ -127,17 +125,15 @@ fn rules(partial: &Partial, metrics: &[Measured]) -> BTreeMap<String, String> {
              95 %",
         ),
     ]);
-    if partial.plan.kind == Kind::Traces {
+    if kind == Kind::Traces {
         let left_out = "metrics that compare the runs of one task (gauge.effectiveness and its kin, \
                         pass@k, pass^k) need all traces at once and are not here";
         rules.insert("tasks".to_owned(), left_out.to_owned());
     }
-    let sentence = aggregate::independence(metrics, kind, "groups");
-    rules.insert("independence".to_owned(), sentence);
     rules
 }
 
-fn warnings(partial: &Partial, metrics: &[Measured]) -> Vec<String> {
+fn warnings(partial: &Partial) -> Vec<String> {
     let Partial { rows, failed, without_tools, grouped, .. } = *partial;
     let kind = partial.plan.kind;
     let mut warnings = Vec::new();
@@ -153,15 +149,6 @@ fn warnings(partial: &Partial, metrics: &[Measured]) -> Vec<String> {
     };
     if alone > 0 {
         warnings.push(format!("{alone} {kind} have no group and were taken as independent"));
-    }
-    let halved = |measured: &&Measured| {
-        let count = measured.count.filter(|count| count.hits < count.of);
-        let groups = count.and_then(|count| Some((count.of, count.groups?)));
-        groups.is_some_and(|(of, groups)| groups.effective * 2.0 < of as f64)
-    };
-    if let Some(worst) = metrics.iter().filter(halved).max_by_key(|measured| measured.n) {
-        let counted = aggregate::independence(std::slice::from_ref(worst), kind.name(), "groups");
-        warnings.push(format!("{counted}; intervals and certificates respect that"));
     }
     warnings
 }
@@ -204,11 +191,11 @@ fn averages(partial: &Partial, order: &[usize]) -> Vec<Measured> {
 }
 
 /// The reason for which a metric has no value.
-fn undefined(id: &str, left_out: u64) -> String {
+fn undefined(id: &MetricId, left_out: u64) -> String {
     if left_out == 0 {
         return "no row carries this metric".to_owned();
     }
-    let when = registry::find(id).map_or("", |metric| metric.undefined);
+    let when = id.definition().map_or("", |metric| metric.undefined);
     match when.is_empty() {
         true => "undefined on every row".to_owned(),
         false => format!("undefined on every row, as it is where: {when}"),
@@ -266,7 +253,7 @@ impl<'p> Values<'p> {
         let sums: Vec<(f64, f64)> =
             self.groups.iter().map(|sum| (sum.sum.value(), sum.n as f64)).collect();
         let bootstrap = Bootstrap { seed, confidence: LEVEL, ..Bootstrap::default() };
-        Some(named(bootstrap.pooled_mean(&sums).ok()?, "bootstrap_clustered"))
+        Some(Interval::new(bootstrap.pooled_mean(&sums).ok()?, "bootstrap_clustered"))
     }
 
     /// Student's interval over groups: of the mean as a ratio of sums, whose error comes from how far
@@ -289,7 +276,7 @@ impl<'p> Values<'p> {
             true => stats::Interval { low: low.max(0.0), high: high.min(1.0) },
             false => stats::Interval { low, high },
         };
-        Some(named(found, method))
+        Some(Interval::new(found, method))
     }
 }
 
@@ -307,10 +294,6 @@ fn counted(groups: impl Iterator<Item = (u64, u64)>, alone: (u64, u64)) -> Count
         }
         _ => plain,
     }
-}
-
-fn named(interval: stats::Interval, method: &str) -> Interval {
-    Interval { low: interval.low, high: interval.high, level: LEVEL, method: method.to_owned() }
 }
 
 /// The verdicts behind the sums of recall and fpr, the first two rates.
@@ -341,7 +324,7 @@ fn from_counts(partial: &Partial, order: &[usize]) -> Vec<Measured> {
         .iter()
         .map(|id| {
             let score = of_counts(id, &all);
-            let drawn = intervals.next().flatten().map(|i| named(i, "bootstrap_clustered"));
+            let drawn = intervals.next().flatten().map(|i| Interval::new(i, "bootstrap_clustered"));
             let n = if *id == "precision" { all.flagged() } else { all.total() };
             let mut measured = aggregated(id, score, n);
             if *id == "precision" {
@@ -366,13 +349,13 @@ fn drawn(
     seed: u64,
 ) -> [Option<stats::Interval>; FROM_COUNTS.len()] {
     if alone.total() > 0 || groups.len() > MAX_DRAWN {
-        return FROM_COUNTS.map(|_| None);
+        return [const { None }; FROM_COUNTS.len()];
     }
     let bootstrap = Bootstrap { seed, confidence: LEVEL, ..Bootstrap::default() };
     let found = bootstrap.statistics(groups.len(), |drawn| {
         let sum = |sum: Confusion, group: &usize| sum.plus(&groups[*group]);
         let counts = drawn.iter().fold(Confusion::default(), sum);
-        FROM_COUNTS.map(|id| of_counts(id, &counts))
+        FROM_COUNTS.each_ref().map(|id| of_counts(id, &counts))
     });
     found.map(|found| found.ok().filter(|found| found.width() > 1e-12))
 }
@@ -404,9 +387,9 @@ fn from_scores(partial: &Partial) -> Vec<Measured> {
         .collect()
 }
 
-fn aggregated(id: &str, score: Score, n: u64) -> Measured {
+fn aggregated(id: &MetricId, score: Score, n: u64) -> Measured {
     Measured {
-        id: id.to_owned(),
+        id: id.clone(),
         value: score.ok(),
         n,
         better: aggregate::better(id),

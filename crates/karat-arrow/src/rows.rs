@@ -69,7 +69,7 @@ impl<'p> Rows<'p> {
         }
     }
 
-    /// Adds a row that cannot be scored, with what is known all the same.
+    /// Adds a row that cannot be scored, with what is still known.
     ///
     /// # Errors
     /// If no row may fail.

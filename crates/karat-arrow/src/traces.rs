@@ -10,6 +10,7 @@ use karat_agent::trace::{
     Arguments, CallError, CallMade, Expectation, Failed, Outcome, Setting, Usage,
 };
 use karat_agent::{CallMetric, Tasks, Tools, Trace, TraceScorer};
+use karat_metrics::MetricId;
 use karat_metrics::calls::json::Reader;
 use karat_metrics::calls::{self, Call};
 use serde::de::IgnoredAny;
@@ -55,7 +56,7 @@ impl Traces {
         let groups = columns.text(&plan.options.group)?;
         let source = Source::of(&columns)?;
         let trace_scorer = TraceScorer::new(&self.tools, &self.peers);
-        let place = |id: &String| trace_scorer.ids().iter().position(|known| known == id);
+        let place = |id: &MetricId| trace_scorer.ids().iter().position(|known| known == id);
         let places: Vec<Option<usize>> =
             plan.metrics.iter().map(|metric| place(&metric.id)).collect();
         let plain = source.columns().zip(self.metrics_of_calls(plan));
@@ -110,7 +111,7 @@ impl Traces {
             matches!(metric, CallMetric::Exact | CallMetric::Alignment | CallMetric::F1)
         };
         let of =
-            |id: &String| self.peers.iter().find(|metric| !is_own(metric) && metric.id() == *id);
+            |id: &MetricId| self.peers.iter().find(|metric| !is_own(metric) && metric.id() == *id);
         if self.tasks.is_some() {
             return None;
         }

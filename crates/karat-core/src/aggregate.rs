@@ -6,9 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use karat_metrics::registry;
+use karat_metrics::MetricId;
+use karat_metrics::registry::{self, MetricKind};
 use karat_metrics::stats::{self, Bootstrap, ClusteredRate};
 
+pub use crate::report::LEVEL;
 use crate::report::{Better, Count, Groups, Interval, Item, Measured, Slice};
 
 /// The relative distance within which a mean of scores counts as equal to a value.
@@ -19,38 +21,10 @@ pub(crate) fn is_near(value: f64, mean: f64) -> bool {
     (mean - value).abs() <= SAME * value.abs().max(1.0)
 }
 
-/// The confidence level of every interval in a report.
-pub const LEVEL: f64 = 0.95;
-
-/// The nature of the items' values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Average {
-    /// Each item has a score; the metric is their mean, its interval from a bootstrap over the
-    /// items, by groups where items share one.
-    Mean,
-    /// Each item either is or is not a hit; the metric is a rate, its interval is Wilson's, for the
-    /// effective number of items where they share groups.
-    Rate,
-}
-
-/// A metric to average, by the id that items carry it under.
-#[derive(Clone, Copy, Debug)]
-pub struct Spec {
-    /// The metric's id.
-    pub id: &'static str,
-    /// The nature of its values.
-    pub kind: Average,
-}
-
-/// Averages one metric over items.
-pub fn measure(spec: Spec, items: &[&Item], runs: u32, seed: u64) -> Measured {
-    measure_named(spec.id, spec.kind, items, runs, seed)
-}
-
 /// Averages a score over tasks, drawn again by tasks for the interval; what is listed twice under one
-/// name is drawn together. For a metric whose id is only known when it is measured, such as `pass^7`.
+/// name is drawn together.
 pub fn over_tasks<'a>(
-    id: &str,
+    id: &MetricId,
     scores: impl IntoIterator<Item = (&'a str, Option<f64>)>,
     seed: u64,
 ) -> Measured {
@@ -60,17 +34,20 @@ pub fn over_tasks<'a>(
             id: task.to_owned(),
             group: Some(task.to_owned()),
             tags: BTreeMap::new(),
-            metrics: BTreeMap::from([(id.to_owned(), score)]),
+            metrics: BTreeMap::from([(id.clone(), score)]),
             per_run: Vec::new(),
             observed: None,
             error: None,
         })
         .collect();
-    measure_named(id, Average::Mean, &items.iter().collect::<Vec<_>>(), 1, seed)
+    measure(id, &items.iter().collect::<Vec<_>>(), 1, seed)
 }
 
-/// As [`measure`], for an id that is only known when it is measured.
-pub fn measure_named(id: &str, kind: Average, items: &[&Item], runs: u32, seed: u64) -> Measured {
+/// Averages one metric over items. The registry says whether it is a rate, with Wilson's interval (for the
+/// effective number of items where they share groups), or a mean, with one from a bootstrap over the items
+/// (by groups where they share one). A rate whose items are hit in part, as a task in some of its runs, is
+/// a mean.
+pub fn measure(id: &MetricId, items: &[&Item], runs: u32, seed: u64) -> Measured {
     let mut carried = 0;
     let mut scored: Vec<(&Item, f64)> = Vec::with_capacity(items.len());
     for item in items {
@@ -82,9 +59,11 @@ pub fn measure_named(id: &str, kind: Average, items: &[&Item], runs: u32, seed: 
     let values: Vec<f64> = scored.iter().map(|(_, value)| *value).collect();
     let value = stats::mean(&values).ok();
 
-    let count = (kind == Average::Rate && runs == 1).then(|| count(&scored));
+    let is_rate = id.definition().is_some_and(|metric| metric.kind == MetricKind::Rate);
+    let whole = |value: &f64| *value == 0.0 || *value == 1.0;
+    let count = (is_rate && runs == 1 && values.iter().all(whole)).then(|| count(&scored));
     Measured {
-        id: id.to_owned(),
+        id: id.clone(),
         value,
         n: values.len() as u64,
         better: better(id),
@@ -103,7 +82,7 @@ pub fn measure_named(id: &str, kind: Average, items: &[&Item], runs: u32, seed: 
 }
 
 /// Averages all metrics over the items of each value of a tag, sorted by that value.
-pub fn slices(by: &str, specs: &[Spec], items: &[Item], runs: u32, seed: u64) -> Vec<Slice> {
+pub fn slices(by: &str, ids: &[MetricId], items: &[Item], runs: u32, seed: u64) -> Vec<Slice> {
     let mut parts: BTreeMap<&str, Vec<&Item>> = BTreeMap::new();
     for item in items {
         if let Some(value) = item.tags.get(by) {
@@ -115,7 +94,7 @@ pub fn slices(by: &str, specs: &[Spec], items: &[Item], runs: u32, seed: u64) ->
         .map(|(value, part)| Slice {
             by: by.to_owned(),
             value: value.to_owned(),
-            metrics: specs.iter().map(|spec| measure(*spec, &part, runs, seed)).collect(),
+            metrics: ids.iter().map(|id| measure(id, &part, runs, seed)).collect(),
         })
         .collect()
 }
@@ -165,8 +144,8 @@ pub fn count_trials(trials: impl IntoIterator<Item = (usize, bool)>) -> Count {
 /// Wilson's interval of a count, for the effective number of trials where they come in groups.
 pub fn wilson(count: Count) -> Option<Interval> {
     match count.clustered() {
-        Some(rate) => Some(named(rate.wilson(LEVEL).ok()?, "wilson_clustered")),
-        None => Some(named(stats::wilson(count.hits, count.of, LEVEL).ok()?, "wilson")),
+        Some(rate) => Some(Interval::new(rate.wilson(LEVEL).ok()?, "wilson_clustered")),
+        None => Some(Interval::new(stats::wilson(count.hits, count.of, LEVEL).ok()?, "wilson")),
     }
 }
 
@@ -211,9 +190,9 @@ pub(crate) fn paired_interval(values: &[f64], groups: &[usize], seed: u64) -> Op
     let distinct = groups.iter().collect::<std::collections::BTreeSet<_>>().len();
     if distinct < groups.len() && distinct > 1 {
         let found = bootstrap.clustered_mean(values, groups).ok()?;
-        Some(named(found, "bootstrap_clustered"))
+        Some(Interval::new(found, "bootstrap_clustered"))
     } else {
-        Some(named(bootstrap.mean(values).ok()?, "bootstrap"))
+        Some(Interval::new(bootstrap.mean(values).ok()?, "bootstrap"))
     }
 }
 
@@ -233,10 +212,6 @@ pub fn groups<'a>(items: impl Iterator<Item = &'a Item>) -> Vec<usize> {
         .collect()
 }
 
-fn named(interval: stats::Interval, method: &str) -> Interval {
-    Interval { low: interval.low, high: interval.high, level: LEVEL, method: method.to_owned() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -246,25 +221,26 @@ mod tests {
             id: id.to_owned(),
             group: group.map(str::to_owned),
             tags: BTreeMap::from([("kind".to_owned(), id[..1].to_owned())]),
-            metrics: BTreeMap::from([("mrr".to_owned(), value)]),
+            metrics: BTreeMap::from([(MRR, value), (SUCCESS, value)]),
             per_run: Vec::new(),
             observed: None,
             error: None,
         }
     }
 
-    const MRR: Spec = Spec { id: "mrr", kind: Average::Mean };
+    const MRR: MetricId = MetricId::known("mrr");
+    const SUCCESS: MetricId = MetricId::known("success@5");
 
     #[test]
     fn an_undefined_item_is_left_out_and_counted() {
         let items = [item("a", None, Some(1.0)), item("b", None, None), item("c", None, Some(0.5))];
-        let measured = measure(MRR, &items.iter().collect::<Vec<_>>(), 1, 0);
+        let measured = measure(&MRR, &items.iter().collect::<Vec<_>>(), 1, 0);
         assert_eq!((measured.value, measured.n, measured.left_out), (Some(0.75), 2, 1));
     }
 
     #[test]
     fn no_items_is_undefined_and_never_zero() {
-        let measured = measure(MRR, &[], 1, 0);
+        let measured = measure(&MRR, &[], 1, 0);
         assert_eq!((measured.value, measured.n), (None, 0));
         assert!(measured.undefined.is_some());
         assert_eq!(measured.interval, None);
@@ -273,7 +249,7 @@ mod tests {
     #[test]
     fn a_perfect_score_still_has_a_width() {
         let items: Vec<_> = (0..20).map(|n| item(&format!("i{n}"), None, Some(1.0))).collect();
-        let interval = measure(MRR, &items.iter().collect::<Vec<_>>(), 1, 0).interval.unwrap();
+        let interval = measure(&MRR, &items.iter().collect::<Vec<_>>(), 1, 0).interval.unwrap();
         assert_eq!(interval.method, "wilson");
         assert!(interval.low < 0.9 && interval.high == 1.0, "{interval:?}");
     }
@@ -284,13 +260,12 @@ mod tests {
         let items: Vec<_> = (0..300)
             .map(|n| item(&format!("i{n}"), Some(&format!("server-{}", n / 15)), flagged(n)))
             .collect();
-        let rate = Spec { id: "mrr", kind: Average::Rate };
-        let measured = measure(rate, &items.iter().collect::<Vec<_>>(), 1, 0);
+        let measured = measure(&SUCCESS, &items.iter().collect::<Vec<_>>(), 1, 0);
         let interval = measured.interval.clone().unwrap();
         assert_eq!(interval.method, "wilson_clustered");
         assert!(interval.high > 0.25, "{interval:?}");
         let said = independence(&[measured], "tools", "servers");
-        assert!(said.starts_with("mrr: 300 tools of 20 servers count as about 1"), "{said}");
+        assert!(said.starts_with("success@5: 300 tools of 20 servers count as about 1"), "{said}");
         assert!(independence(&[], "tools", "servers").contains("independent"));
     }
 
@@ -302,7 +277,7 @@ mod tests {
             .map(|n| item(&format!("i{n}"), Some(["a", "b", "c", "d"][n / 10]), value(n)))
             .collect();
         let width = |items: &[Item]| {
-            let interval = measure(MRR, &items.iter().collect::<Vec<_>>(), 1, 0).interval.unwrap();
+            let interval = measure(&MRR, &items.iter().collect::<Vec<_>>(), 1, 0).interval.unwrap();
             interval.high - interval.low
         };
         assert!(width(&shared) > 1.5 * width(&alone));

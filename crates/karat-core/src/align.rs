@@ -9,14 +9,14 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use karat_metrics::ranking::Measure;
-use karat_metrics::stats;
+use karat_metrics::{MetricId, stats};
 
 use crate::aggregate::is_near;
 use crate::baseline::{Baseline, ItemReference, Reference, SliceReference};
 use crate::compare::{CompareError, SliceKey};
 use crate::dataset::{Contents, DataChange};
 use crate::kind::Kind;
-use crate::report::{DatasetRef, Item, Measured, NotCompared, Report, Slice};
+use crate::report::{DatasetRef, Item, Measured, NotCompared, Report, Scores, Slice};
 
 /// Both sides over the items that they share.
 pub(crate) struct Aligned<'a> {
@@ -142,9 +142,6 @@ fn distinct<'a>(
     Ok(seen)
 }
 
-/// The scores of an item, by metric.
-type Metrics = BTreeMap<String, Option<f64>>;
-
 /// Both sides over some items. A value that is not the mean of its items' scores cannot be taken over
 /// fewer of them, and is left out.
 fn restrict(before: &Baseline, after: &Report, shared: &BTreeSet<&str>) -> (Baseline, Report) {
@@ -162,9 +159,9 @@ fn restrict(before: &Baseline, after: &Report, shared: &BTreeSet<&str>) -> (Base
             error: item.error.clone(),
         })
         .collect();
-    let old: BTreeMap<&str, &Metrics> =
+    let old: BTreeMap<&str, &Scores> =
         before.items.iter().map(|item| (item.id.as_str(), &item.metrics)).collect();
-    let means = |id: &str, value: Option<f64>, all: &mut dyn Iterator<Item = &Metrics>| {
+    let means = |id: &str, value: Option<f64>, all: &mut dyn Iterator<Item = &Scores>| {
         value.zip(mean(id, all).0).is_some_and(|(value, mean)| is_near(value, mean))
     };
     let ids: Vec<&str> = before
@@ -181,7 +178,7 @@ fn restrict(before: &Baseline, after: &Report, shared: &BTreeSet<&str>) -> (Base
     let reference = |id: &str, key: Option<&SliceKey>| {
         let within = items.iter().filter(|item| key.is_none_or(|key| key.holds(item)));
         let (value, n) = mean(id, within.filter_map(|item| old.get(item.id.as_str()).copied()));
-        Reference { id: id.to_owned(), value, n, per_run: Vec::new() }
+        Reference { id: id.into(), value, n, per_run: Vec::new() }
     };
     let measured = |metric: &Measured, key: Option<&SliceKey>| {
         let within = items.iter().filter(|item| key.is_none_or(|key| key.holds(item)));
@@ -252,7 +249,7 @@ fn restrict(before: &Baseline, after: &Report, shared: &BTreeSet<&str>) -> (Base
 }
 
 /// The mean of the scores of items, and how many have one.
-fn mean<'a>(id: &str, items: impl Iterator<Item = &'a Metrics>) -> (Option<f64>, u64) {
+fn mean<'a>(id: &str, items: impl Iterator<Item = &'a Scores>) -> (Option<f64>, u64) {
     let values: Vec<f64> = items.filter_map(|item| item.get(id).copied().flatten()).collect();
     (stats::mean(&values).ok(), values.len() as u64)
 }
@@ -286,9 +283,9 @@ impl Depth {
     /// The metrics among these that cannot be compared.
     pub(crate) fn not_compared<'m>(
         self,
-        ids: impl Iterator<Item = &'m str>,
+        ids: impl Iterator<Item = &'m MetricId>,
     ) -> Option<NotCompared> {
-        let metrics: Vec<String> = ids.filter(|id| self.affects(id)).map(str::to_owned).collect();
+        let metrics: Vec<MetricId> = ids.filter(|id| self.affects(id)).cloned().collect();
         (!metrics.is_empty()).then(|| NotCompared { metrics, reason: self.to_string() })
     }
 }

@@ -8,20 +8,20 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use karat_metrics::stats;
+use karat_metrics::{MetricId, stats};
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::is_near;
 use crate::dataset::{Contents, Fingerprint};
 use crate::observed;
-use crate::report::{self, DatasetRef, Evaluation, Kind, Report, SystemRef};
+use crate::report::{self, DatasetRef, Evaluation, Kind, Report, Scores, SystemRef};
 use karat_io::input::{self, InputError, WriteError};
 
 /// The name of the baseline format.
 pub const SCHEMA: &str = "karat.baseline/2";
 
 /// The earlier format, which did not store the kind; still read.
-pub const SCHEMA_1: &str = "karat.baseline/1";
+pub(crate) const SCHEMA_1: &str = "karat.baseline/1";
 
 /// Reference scores of one entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,16 +36,16 @@ pub struct Baseline {
     pub evaluation: Evaluation,
     /// The entry.
     pub name: String,
-    /// On which data.
+    /// The data.
     pub dataset: DatasetRef,
     /// The content of that data, part by part, where other versions of it can be compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contents: Option<Contents>,
-    /// Of which system.
+    /// The system.
     pub system: SystemRef,
-    /// Over how many runs.
+    /// The number of runs.
     pub runs: u32,
-    /// With which seed.
+    /// The seed.
     pub seed: u64,
     /// The headline metrics.
     pub metrics: Vec<Reference>,
@@ -61,10 +61,10 @@ pub struct Baseline {
 #[serde(deny_unknown_fields)]
 pub struct Reference {
     /// The metric's id.
-    pub id: String,
+    pub id: MetricId,
     /// Its value.
     pub value: Option<f64>,
-    /// Over how many items.
+    /// The number of items.
     pub n: u64,
     /// One value for each run, where there was more than one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -75,7 +75,7 @@ pub struct Reference {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SliceReference {
-    /// By which property.
+    /// The property.
     pub by: String,
     /// The value of it.
     pub value: String,
@@ -90,7 +90,7 @@ pub struct ItemReference {
     /// The item's id.
     pub id: String,
     /// Its scores.
-    pub metrics: BTreeMap<String, Option<f64>>,
+    pub metrics: Scores,
 }
 
 impl Baseline {
@@ -159,7 +159,8 @@ impl Baseline {
             }
             None => Ok(()),
         };
-        let ids = |metrics: &[Reference]| metrics.iter().map(|metric| metric.id.clone()).collect();
+        let ids =
+            |metrics: &[Reference]| metrics.iter().map(|metric| metric.id.to_string()).collect();
         let key = |slice: &SliceReference| format!("{}={}", slice.by, slice.value);
         twice("`items`", baseline.items.iter().map(|item| item.id.clone()).collect())?;
         twice("`metrics`", ids(&baseline.metrics))?;
@@ -175,7 +176,7 @@ impl Baseline {
 
     /// The first metric whose value is not that of the items, as in a file that was merged badly. Only a
     /// ranking's metrics are all means over items.
-    fn contradiction(&self) -> Option<(String, String)> {
+    fn contradiction(&self) -> Option<(MetricId, String)> {
         if self.kind != Some(Kind::Ranking) {
             return None;
         }
@@ -229,7 +230,7 @@ impl Baseline {
     ///
     /// # Errors
     /// If it is of another one.
-    pub fn belongs_to(&self, path: &Path, name: &str) -> Result<(), InputError> {
+    pub(crate) fn belongs_to(&self, path: &Path, name: &str) -> Result<(), InputError> {
         if self.name == name {
             return Ok(());
         }

@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use karat_metrics::MetricId;
 use karat_metrics::stats::{self, Alternative};
 
 use crate::aggregate::{LEVEL, better};
@@ -14,12 +15,12 @@ use crate::align::align;
 pub use crate::align::comparable_data;
 use crate::baseline::Baseline;
 use crate::dataset::DataChange;
-use crate::paired::{Headlines, Pair, Paired, ROUNDING, Scores, scores};
-use crate::report::{Better, Comparison, Delta, Interval, Item, Report, SystemRef};
+use crate::paired::{Headlines, ItemScores, Pair, Paired, ROUNDING, scores};
+use crate::report::{Better, Comparison, Delta, Interval, Item, Report, Scores, SystemRef};
 pub use crate::slice_key::SliceKey;
 use karat_io::text::printable;
 
-/// So many differing items are tested exactly whatever their values.
+/// Up to this many differing items are tested exactly, whatever their values.
 pub(crate) const EXACT: u32 = 24;
 
 /// Fewer groups than this are too few to draw from: two of them would often give an interval of no width.
@@ -32,7 +33,7 @@ pub(crate) const PERMUTATIONS: u64 = 20_000;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Selector {
     /// The metric's id.
-    pub metric: String,
+    pub metric: MetricId,
     /// The slice.
     pub slice: Option<SliceKey>,
 }
@@ -127,7 +128,7 @@ pub fn compare(
             before.evaluation, before.name, before.dataset.id, before.dataset.version
         ),
         not_compared: aligned.depth.and_then(|depth| {
-            let ids = after.metrics.iter().map(|metric| metric.id.as_str());
+            let ids = after.metrics.iter().map(|metric| &metric.id);
             depth.not_compared(ids.filter(|id| both(id)))
         }),
         changed: changed(before, after),
@@ -169,18 +170,14 @@ fn changed(before: &Baseline, after: &Report) -> Vec<String> {
 }
 
 /// The earlier scores of the items that moved, as far as they differ.
-fn earlier_scores(
-    before: &Baseline,
-    after: &Report,
-    deltas: &[Delta],
-) -> BTreeMap<String, BTreeMap<String, Option<f64>>> {
+fn earlier_scores(before: &Baseline, after: &Report, deltas: &[Delta]) -> BTreeMap<String, Scores> {
     let moved: BTreeSet<&String> =
         deltas.iter().flat_map(|delta| delta.worsened.iter().chain(&delta.improved)).collect();
     let now: BTreeMap<&String, &Item> = after.items.iter().map(|item| (&item.id, item)).collect();
     let mut scores = BTreeMap::new();
     for item in before.items.iter().filter(|item| moved.contains(&item.id)) {
         let Some(now) = now.get(&item.id) else { continue };
-        let differs = |id: &String, score: &Option<f64>| now.metrics.get(id) != Some(score);
+        let differs = |id: &MetricId, score: &Option<f64>| now.metrics.get(id) != Some(score);
         let own = item.metrics.iter().filter(|(id, score)| differs(id, score));
         scores.insert(item.id.clone(), own.map(|(id, score)| (id.clone(), *score)).collect());
     }
@@ -223,7 +220,7 @@ pub fn comparable(before: &Baseline, after: &Report) -> Result<(), CompareError>
 pub(crate) fn delta(
     selector: &Selector,
     before: &Baseline,
-    earlier: &Scores<'_>,
+    earlier: &ItemScores<'_>,
     after: &Report,
 ) -> Delta {
     let id = &selector.metric;

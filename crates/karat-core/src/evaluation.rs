@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use karat_metrics::MetricId;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +24,8 @@ use crate::parts::{self, PartDone, PartFile};
 use crate::project::Root;
 use crate::provenance::{self, Stopwatch};
 use crate::report::{
-    self, Bin, Check, Control, DatasetRef, Gate, Item, Measured, Report, Slice, SystemRef, Verdict,
+    self, Bin, Check, Control, DatasetRef, Environment, Gate, Item, Measured, Report, Slice,
+    SystemRef,
 };
 use crate::run::{self, Excess, Options, Progress, ProgressListener, RunError, System};
 
@@ -73,7 +75,7 @@ impl Default for Common {
 /// The keys of [`Common`] that every entry takes.
 pub const KEYS: &[&str] = &["name", "seed", "baseline", "gate"];
 /// The keys of [`Common`] that an evaluation takes only if it lists them in [`Evaluation::TAKES`].
-pub const OPTIONAL_KEYS: &[&str] =
+pub(crate) const OPTIONAL_KEYS: &[&str] =
     &["runs", "concurrency", "timeout_ms", "start_timeout_ms", "retries", "backoff_ms"];
 
 impl Common {
@@ -153,7 +155,7 @@ pub struct RunContext<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Computes {
     /// The ids of the metrics.
-    pub metrics: Vec<String>,
+    pub metrics: Vec<MetricId>,
     /// The slices, as property and value.
     pub slices: BTreeSet<(String, String)>,
     /// True if the system itself adds slices by properties that the data does not have.
@@ -395,7 +397,7 @@ pub async fn evaluate<E: Evaluation>(
 ///
 /// # Errors
 /// If the system cannot be started or is lost, or the journal cannot be used.
-pub async fn evaluate_part<E: Evaluation>(
+pub(crate) async fn evaluate_part<E: Evaluation>(
     entry: &Entry<E>,
     context: &RunContext<'_>,
     part: Partition,
@@ -516,7 +518,7 @@ async fn gather<E: Evaluation>(
             parts::check_complete(parts, &known, &ids, runs, E::ITEMS)?;
         }
     }
-    // A part without items is a part all the same.
+    // A part without items is still a part.
     if questions.is_empty() && matches!(share, Share::Part(_)) {
         return Ok(Gathered { collected, done: PartDone::default() });
     }
@@ -553,46 +555,85 @@ pub fn report<E: Evaluation>(
     let observed = Observations { entry, system, outcomes, facts, runs, recorded };
     E::allow(&observed)?;
     let mut scored = E::score(&observed)?;
-    scored.items.sort_by(|a, b| a.id.cmp(&b.id));
     let mut environment = stopwatch.environment(&scored.latencies, folder);
-    if let Some(bins) = scored.latency_bins {
+    if let Some(bins) = scored.latency_bins.take() {
         environment.latency_bins = bins;
     }
-    environment.isolation = scored.isolation;
-    let sentence = aggregate::independence(&scored.metrics, E::ITEMS, E::GROUPS);
-    scored.conventions.insert("independence".to_owned(), sentence);
-    let halved = |measured: &&Measured| {
-        let uncertain = measured.count.filter(|count| count.hits < count.of);
-        let groups = uncertain.and_then(|count| Some((count.of, count.groups?)));
-        groups.is_some_and(|(of, groups)| groups.effective * 2.0 < of as f64)
-    };
-    if let Some(worst) = scored.metrics.iter().filter(halved).max_by_key(|measured| measured.n) {
-        let counted = aggregate::independence(std::slice::from_ref(worst), E::ITEMS, E::GROUPS);
-        scored.warnings.push(format!("{counted}; intervals and certificates respect that"));
-    }
-    Ok(Report {
-        schema: report::SCHEMA.to_owned(),
+    environment.isolation = std::mem::take(&mut scored.isolation);
+    let subject = Subject {
         kind: E::KIND,
-        evaluation: E::KIND.evaluation(),
         name: entry.common.name.clone(),
         dataset: E::reference(&entry.data),
         contents: E::contents(&entry.data),
         system: system.clone(),
         runs,
         seed: entry.common.seed,
-        conventions: scored.conventions,
-        metrics: scored.metrics,
-        slices: scored.slices,
-        items: scored.items,
-        controls: scored.controls,
-        comparison: None,
-        gate: (!scored.checks.is_empty()).then(|| Gate {
-            verdict: scored.checks.iter().map(|check| check.verdict).max().unwrap_or(Verdict::Pass),
-            checks: scored.checks,
-        }),
-        warnings: scored.warnings,
-        environment,
-    })
+        items: E::ITEMS,
+        groups: E::GROUPS,
+    };
+    Ok(subject.report(scored, environment))
+}
+
+/// The subject of a report.
+pub struct Subject {
+    /// The kind of the report.
+    pub kind: Kind,
+    /// The name of the entry.
+    pub name: String,
+    /// The data.
+    pub dataset: DatasetRef,
+    /// The files of the data.
+    pub contents: Option<Contents>,
+    /// The system that was measured.
+    pub system: SystemRef,
+    /// The number of runs.
+    pub runs: u32,
+    /// The seed.
+    pub seed: u64,
+    /// The word for items in messages, in the plural.
+    pub items: &'static str,
+    /// The word for what items share, in the plural.
+    pub groups: &'static str,
+}
+
+impl Subject {
+    /// Makes the report of the scores. No other code does.
+    pub fn report(self, mut scored: Scored, environment: Environment) -> Report {
+        let Subject { kind, name, dataset, contents, system, runs, seed, items, groups } = self;
+        scored.items.sort_by(|a, b| a.id.cmp(&b.id));
+        let sentence = aggregate::independence(&scored.metrics, items, groups);
+        scored.conventions.insert("independence".to_owned(), sentence);
+        let halved = |measured: &&Measured| {
+            let uncertain = measured.count.filter(|count| count.hits < count.of);
+            let groups = uncertain.and_then(|count| Some((count.of, count.groups?)));
+            groups.is_some_and(|(of, groups)| groups.effective * 2.0 < of as f64)
+        };
+        if let Some(worst) = scored.metrics.iter().filter(halved).max_by_key(|one| one.n) {
+            let counted = aggregate::independence(std::slice::from_ref(worst), items, groups);
+            scored.warnings.push(format!("{counted}; intervals and certificates respect that"));
+        }
+        let verdict = scored.checks.iter().map(|check| check.verdict).max();
+        Report {
+            schema: report::SCHEMA.to_owned(),
+            evaluation: kind.evaluation(),
+            kind,
+            name,
+            dataset,
+            contents,
+            system,
+            runs,
+            seed,
+            conventions: scored.conventions,
+            metrics: scored.metrics,
+            slices: scored.slices,
+            items: scored.items,
+            controls: scored.controls,
+            comparison: None,
+            gate: verdict.map(|verdict| Gate { verdict, checks: scored.checks }),
+            warnings: scored.warnings,
+            environment,
+        }
+    }
 }
 
 /// Scores answers that were recorded elsewhere: no system, no journal, no project.

@@ -59,7 +59,7 @@ pub struct Protected {
     /// The items, by id.
     #[serde(default)]
     pub ids: Vec<String>,
-    /// By which metric, such as `success@5`.
+    /// The metric, such as `success@5`.
     pub metric: String,
 }
 
@@ -189,14 +189,14 @@ impl GateError {
 
 impl Policy {
     /// Returns whether any rule compares with a baseline.
-    pub fn needs_baseline(&self) -> bool {
+    pub(crate) fn needs_baseline(&self) -> bool {
         self.protected.is_some()
             || self.metrics.values().any(|rule| rule.max_drop.is_some() || rule.max_rise.is_some())
     }
 
     /// The rules that need no baseline: floors and ceilings.
     #[must_use]
-    pub fn without_baseline(&self) -> Policy {
+    pub(crate) fn without_baseline(&self) -> Policy {
         let limits = |rule: &Rule| Rule { max_drop: None, max_rise: None, ..*rule };
         let metrics = self
             .metrics
@@ -240,7 +240,7 @@ impl Policy {
     }
 
     /// Finds what a baseline lacks before anything is run.
-    pub fn covered_by(&self, baseline: &Baseline) -> Result<(), GateError> {
+    pub(crate) fn covered_by(&self, baseline: &Baseline) -> Result<(), GateError> {
         for (target, rule) in &self.metrics {
             if rule.max_drop.is_some() || rule.max_rise.is_some() {
                 let (id, slice) = self.target(target)?;
@@ -248,10 +248,9 @@ impl Policy {
             }
         }
         if let Some(protected) = &self.protected
-            && !baseline
-                .items
-                .iter()
-                .any(|item| item.metrics.get(&protected.metric).is_some_and(Option::is_some))
+            && !baseline.items.iter().any(|item| {
+                item.metrics.get(protected.metric.as_str()).is_some_and(Option::is_some)
+            })
         {
             let place = place(protected.key()?.as_ref());
             return Err(GateError::MissingInBaseline { id: protected.metric.clone(), place });
@@ -271,7 +270,7 @@ impl Policy {
     }
 
     /// The slice that is gated.
-    pub fn slice_key(&self) -> Result<Option<SliceKey>, GateError> {
+    pub(crate) fn slice_key(&self) -> Result<Option<SliceKey>, GateError> {
         self.slice.as_deref().map(parse_slice).transpose()
     }
 }
@@ -401,10 +400,10 @@ pub fn evaluate(
             baseline: None,
             verdict: if control.ok { Verdict::Pass } else { Verdict::Fail },
             reason: if control.ok {
-                format!("landed where it must: {}", control.expected)
+                format!("as expected: {}", control.expected)
             } else {
                 format!(
-                    "did not land where it must ({}); the harness cannot be trusted",
+                    "unexpected result (expected: {}); the harness cannot be trusted",
                     control.expected
                 )
             },
@@ -601,7 +600,7 @@ fn certified(measured: &Measured, bound: Bound) -> Result<f64, String> {
         u64::MAX => at_best,
         // How many more depends on how many groups they come in.
         _ if count.groups.is_some() => format!("{at_best}; items of more groups would help"),
-        n => format!("{at_best}; {n} items with no more than {missed} misses would do"),
+        n => format!("{at_best}; {n} items with no more than {missed} misses are enough"),
     })
 }
 
@@ -654,7 +653,7 @@ fn protect(protected: &Protected, aligned: Option<&Aligned<'_>>) -> Result<Check
         fate.push(item.id.clone());
         lost.push(item.id.clone());
     }
-    let notes: Vec<String> = [(&worse, "got worse"), (&gone, "have no score any more")]
+    let notes: Vec<String> = [(&worse, "got worse"), (&gone, "no longer have a score")]
         .into_iter()
         .filter(|(items, _)| !items.is_empty())
         .map(|(items, what)| {

@@ -29,10 +29,10 @@ pub const SCHEMA: &str = "karat.journal/3";
 /// The longest line that is read back; a longer one was not written by us.
 const MAX_LINE: u64 = 256 << 20;
 
-/// The end of a line: its check sum, as the last field of the object.
+/// The end of a line: its checksum, as the last field of the object.
 const SUM_START: &[u8] = b",\"sum\":\"";
 const SUM_END: &[u8] = b"\"}";
-/// The number of hexadecimal digits of a check sum.
+/// The number of hexadecimal digits of a checksum.
 const SUM_DIGITS: usize = 16;
 
 /// The identity of a run.
@@ -44,13 +44,13 @@ pub struct Identity {
     pub kind: Kind,
     /// The entry of the project.
     pub name: String,
-    /// On which data.
+    /// The data.
     pub dataset: DatasetRef,
-    /// Of which system, with its settings.
+    /// The system and its settings.
     pub system: SystemRef,
     /// The number of runs.
     pub runs: u32,
-    /// With which seed.
+    /// The seed.
     pub seed: u64,
     /// The part of the run; absent where it is not divided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -208,7 +208,7 @@ fn lock(path: &Path, file: &File) -> Result<(), JournalError> {
     }
 }
 
-/// A line with its check sum as the last field, from the object without it.
+/// A line with its checksum as the last field, from the object without it.
 pub fn with_sum(mut object: Vec<u8>) -> Vec<u8> {
     let sum = sum(&object);
     object.pop();
@@ -225,12 +225,12 @@ fn sum(object: &[u8]) -> String {
     digits
 }
 
-/// Checks the check sum of a line, without its line feed, and returns the object that was written.
+/// Checks the checksum of a line, without its line feed, and returns the object that was written.
 ///
 /// # Errors
 /// Says what is wrong with the line.
 pub fn check_sum(line: &[u8]) -> Result<Vec<u8>, &'static str> {
-    let without = "it has no check sum";
+    let without = "it has no checksum";
     let rest = line.strip_suffix(SUM_END).ok_or(without)?;
     let (rest, found) =
         rest.split_at_checked(rest.len().wrapping_sub(SUM_DIGITS)).ok_or(without)?;
@@ -238,11 +238,11 @@ pub fn check_sum(line: &[u8]) -> Result<Vec<u8>, &'static str> {
     object.push(b'}');
     match sum(&object).as_bytes() == found {
         true => Ok(object),
-        false => Err("its check sum is wrong: the line was changed or damaged"),
+        false => Err("its checksum is wrong: the line was changed or damaged"),
     }
 }
 
-/// The format that a first line without a check sum names.
+/// The format that a first line without a checksum names.
 fn named_format(line: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct Head {

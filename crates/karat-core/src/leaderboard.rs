@@ -13,7 +13,7 @@ use crate::paired::scores;
 use crate::report::{Better, Interval, Item, Measured, Report};
 use crate::slice_key::SliceKey;
 pub use crate::standings::{Leaderboard, Pairing, Standing};
-use karat_metrics::stats;
+use karat_metrics::{MetricId, metric, stats};
 
 /// A difference with a corrected p-value below this is real.
 pub const ALPHA: f64 = 0.05;
@@ -28,12 +28,11 @@ pub fn of_recorded(reports: &[Report]) -> Vec<Leaderboard> {
         .into_iter()
         .flat_map(|group| {
             let of_benchmark = match group.first().map(|report| &report.kind) {
-                Some(Kind::Resilience) => Some("agentdojo.targeted_asr".to_owned()),
+                Some(Kind::Resilience) => Some(metric!("agentdojo.targeted_asr")),
                 _ => headline(&group),
             };
             let of_karat = group.first().and_then(|report| ours(report));
-            let mut ids: Vec<String> =
-                of_benchmark.into_iter().chain(of_karat.map(str::to_owned)).collect();
+            let mut ids: Vec<MetricId> = of_benchmark.into_iter().chain(of_karat).collect();
             ids.dedup();
             ids.into_iter().filter_map(move |id| leaderboard(&group, &id, None))
         })
@@ -41,10 +40,10 @@ pub fn of_recorded(reports: &[Report]) -> Vec<Leaderboard> {
 }
 
 /// The metric by which Karat ranks systems whose runs were recorded elsewhere.
-fn ours(report: &Report) -> Option<&'static str> {
+fn ours(report: &Report) -> Option<MetricId> {
     match report.kind {
-        Kind::Outcomes => Some("task.success"),
-        Kind::Resilience if report.system.kind == "file" => Some("attack.success"),
+        Kind::Outcomes => Some(metric!("task.success")),
+        Kind::Resilience if report.system.kind == "file" => Some(metric!("attack.success")),
         _ => None,
     }
 }
@@ -58,7 +57,7 @@ pub fn of_reports(
 ) -> Vec<Leaderboard> {
     let mut tables = Vec::new();
     for group in groups(reports.iter()) {
-        let Some(id) = primary.map(str::to_owned).or_else(|| headline(&group)) else { continue };
+        let Some(id) = primary.map(MetricId::new).or_else(|| headline(&group)) else { continue };
         let parts = std::iter::once(None).chain(slices.iter().map(Some));
         tables.extend(parts.filter_map(|slice| leaderboard(&group, &id, slice)));
     }
@@ -77,8 +76,8 @@ fn groups<'a>(reports: impl Iterator<Item = &'a Report>) -> Vec<Vec<&'a Report>>
     groups
 }
 
-/// Puts recorded runs of systems that lack some cases to those of the others under the same attacks: they are
-/// compared over the cases that both have. A system is in a table once.
+/// Groups recorded systems that lack some cases with the others under the same attacks: they are compared
+/// over the cases that both have. A system is in a table once.
 fn join_partial(groups: &mut Vec<Vec<&Report>>) {
     fn is_recorded(report: &Report) -> bool {
         report.kind == Kind::Resilience && report.system.kind == "file"
@@ -118,7 +117,7 @@ fn join_partial(groups: &mut Vec<Vec<&Report>>) {
 }
 
 /// The first metric that every report has a value for.
-fn headline(group: &[&Report]) -> Option<String> {
+fn headline(group: &[&Report]) -> Option<MetricId> {
     let metrics = group.first()?.metrics.iter();
     let everywhere = |id: &str| {
         group.iter().all(|report| report.metric(id).is_some_and(|metric| metric.value.is_some()))
@@ -192,7 +191,7 @@ fn leaderboard(group: &[&Report], id: &str, slice: Option<&SliceKey>) -> Option<
     // Every pair is compared over the scores of this metric: without the others they are found sooner.
     let reports: Vec<Report> = systems.iter().map(|(report, _)| with_only(report, id)).collect();
     let baselines: Vec<Baseline> = reports.iter().map(Baseline::from_report).collect();
-    let selector = Selector { metric: id.to_owned(), slice: slice.cloned() };
+    let selector = Selector { metric: id.into(), slice: slice.cloned() };
     let mut pairs = Vec::new();
     let mut places = Vec::new();
     for (behind, baseline) in baselines.iter().enumerate().skip(1) {
@@ -255,7 +254,7 @@ fn leaderboard(group: &[&Report], id: &str, slice: Option<&SliceKey>) -> Option<
         })
         .collect();
     let slice = slice.map(ToString::to_string);
-    Some(Leaderboard { dataset, metric: id.to_owned(), slice, rows, pairs })
+    Some(Leaderboard { dataset, metric: id.into(), slice, rows, pairs })
 }
 
 #[cfg(test)]
@@ -270,15 +269,14 @@ mod tests {
                 id: format!("t-{at:02}"),
                 group: None,
                 tags: BTreeMap::new(),
-                metrics: [("task.success".to_owned(), Some(f64::from(u8::from(at < done))))].into(),
+                metrics: [("task.success".into(), Some(f64::from(u8::from(at < done))))].into(),
                 per_run: Vec::new(),
                 observed: None,
                 error: None,
             })
             .collect();
         let all: Vec<&Item> = items.iter().collect();
-        let kind = crate::aggregate::Average::Rate;
-        let metric = crate::aggregate::measure_named("task.success", kind, &all, 1, 0);
+        let metric = crate::aggregate::measure(&"task.success".into(), &all, 1, 0);
         Report {
             schema: SCHEMA.to_owned(),
             kind: Kind::Outcomes,
@@ -338,7 +336,7 @@ mod tests {
         // The first system was run on easy tasks alone, which the second does too.
         let mut ahead = report("ahead", 6);
         for item in &mut ahead.items[8..] {
-            item.metrics.insert("task.success".to_owned(), None);
+            item.metrics.insert("task.success".into(), None);
         }
         ahead.metrics[0].value = Some(0.75);
         let table = &of_recorded(&[ahead, report("behind", 12)])[0];
@@ -356,9 +354,9 @@ mod tests {
             found.kind = Kind::Resilience;
             for item in &mut found.items {
                 let score = item.metrics.remove("task.success").unwrap();
-                item.metrics.insert("attack.success".to_owned(), score);
+                item.metrics.insert("attack.success".into(), score);
             }
-            found.metrics[0].id = "attack.success".to_owned();
+            found.metrics[0].id = "attack.success".into();
             found.metrics[0].better = Better::Lower;
             found
         };
@@ -374,11 +372,11 @@ mod tests {
     fn a_table_is_by_the_metric_and_the_slice_that_were_asked_for() {
         let reports = [report("low", 2), report("high", 18)].map(|mut report| {
             let mut extra = report.metrics[0].clone();
-            extra.id = "pass^4".to_owned();
+            extra.id = "pass^4".into();
             report.metrics.push(extra);
             for item in &mut report.items {
                 let score = item.metrics["task.success"];
-                item.metrics.insert("pass^4".to_owned(), score);
+                item.metrics.insert("pass^4".into(), score);
                 item.tags.insert("area".to_owned(), "web".to_owned());
             }
             let metrics = report.metrics.clone();
@@ -403,10 +401,10 @@ mod tests {
             found.items.truncate(cases);
             for item in &mut found.items {
                 let score = item.metrics.remove("task.success").unwrap();
-                item.metrics.insert("attack.success".to_owned(), score);
+                item.metrics.insert("attack.success".into(), score);
                 item.tags.insert("attack".to_owned(), "direct".to_owned());
             }
-            found.metrics[0].id = "attack.success".to_owned();
+            found.metrics[0].id = "attack.success".into();
             found.dataset.digest = digest.to_owned();
             found
         };

@@ -11,17 +11,17 @@ use karat_metrics::stats;
 
 use crate::aggregate::{LEVEL, groups, is_near, paired_interval};
 use crate::baseline::Baseline;
-use crate::report::{Interval, Item, Report};
+use crate::report::{Interval, Item, Report, Scores};
 use crate::slice_key::SliceKey;
 
 /// Differences smaller than this are rounding, not change.
 pub(crate) const ROUNDING: f64 = 1e-12;
 
 /// Every item's scores, by its id.
-pub(crate) type Scores<'a> = BTreeMap<&'a str, &'a BTreeMap<String, Option<f64>>>;
+pub(crate) type ItemScores<'a> = BTreeMap<&'a str, &'a Scores>;
 
 /// The scores of a baseline.
-pub(crate) fn scores(baseline: &Baseline) -> Scores<'_> {
+pub(crate) fn scores(baseline: &Baseline) -> ItemScores<'_> {
     baseline.items.iter().map(|item| (item.id.as_str(), &item.metrics)).collect()
 }
 
@@ -64,7 +64,7 @@ enum Average {
 pub(crate) struct Paired<'a> {
     /// Those with a score on both sides.
     pub(crate) pairs: Vec<Pair<'a>>,
-    /// Those that have no score any more.
+    /// Those that no longer have a score.
     pub(crate) lost: Vec<String>,
     /// Those that had none.
     pub(crate) gained: Vec<String>,
@@ -77,7 +77,7 @@ impl<'a> Paired<'a> {
     pub(crate) fn new(
         metric: &str,
         slice: Option<&SliceKey>,
-        earlier: &Scores<'_>,
+        earlier: &ItemScores<'_>,
         report: &'a Report,
         headlines: Headlines,
     ) -> Paired<'a> {
@@ -252,7 +252,7 @@ impl Average {
     }
 }
 
-fn score(metrics: Option<&BTreeMap<String, Option<f64>>>, id: &str) -> Option<f64> {
+fn score(metrics: Option<&Scores>, id: &str) -> Option<f64> {
     metrics?.get(id).copied().flatten()
 }
 

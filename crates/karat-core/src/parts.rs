@@ -1,4 +1,4 @@
-//! What parts leave behind, and the checks before it is put together.
+//! The files of parts, and the checks before they are merged.
 //!
 //! A part leaves its journal behind; `outcomes` reads the journals of all parts back into the outcomes
 //! of one run, which is then finished and scored like any other. Parts that are missing, there twice
@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use karat_io::input::{self, Limits};
+use karat_io::text::first_few;
 
 use crate::dataset::Digest;
 use crate::error::EvalError;
@@ -22,7 +23,7 @@ use crate::partition::{Part, Partition, VERSION};
 use crate::report::Report;
 
 /// The name of the format of [`WholeEntry`].
-pub const WHOLE_SCHEMA: &str = "karat.whole/1";
+pub(crate) const WHOLE_SCHEMA: &str = "karat.whole/1";
 
 /// The result of one part of an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -190,14 +191,9 @@ pub(crate) fn check_parts(files: &[PartFile], expected: &Identity) -> Result<(),
         [one, ..] => Err(EvalError::config(format!(
             "{} of {of} parts are missing ({}); run each, the first with --partition hash:{one}/{of}",
             missing.len(),
-            first_few(&missing)
+            first_few(&missing, 10)
         ))),
     }
-}
-
-fn first_few(names: &[String]) -> String {
-    let shown = names.iter().take(10).map(String::as_str).collect::<Vec<_>>().join(", ");
-    if names.len() > 10 { format!("{shown}, …") } else { shown }
 }
 
 fn same_run(file: &PartFile, found: &Identity, expected: &Identity) -> Result<(), EvalError> {

@@ -164,7 +164,8 @@ pub fn own_datasets<'a>(names: impl IntoIterator<Item = &'a String>) -> Vec<Path
 pub type Running<'a> = Pin<Box<dyn Future<Output = Result<Report, EvalError>> + Send + 'a>>;
 
 /// The run of one part of an entry.
-pub type RunningPart<'a> = Pin<Box<dyn Future<Output = Result<PartDone, EvalError>> + Send + 'a>>;
+pub(crate) type RunningPart<'a> =
+    Pin<Box<dyn Future<Output = Result<PartDone, EvalError>> + Send + 'a>>;
 
 /// An entry of any evaluation.
 pub trait AnyEntry: Send + Sync {
@@ -711,7 +712,7 @@ fn read_baseline(
 }
 
 /// The error for a baseline that does not exist, with what to do.
-pub fn missing_baseline(path: &Path) -> EvalError {
+pub(crate) fn missing_baseline(path: &Path) -> EvalError {
     EvalError::config(format!(
         "{}: no baseline here; record one with `karat baseline update` ({} format)",
         path.display(),

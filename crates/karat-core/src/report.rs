@@ -12,7 +12,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use karat_io::input::{self, InputError};
-use karat_metrics::stats::ClusteredRate;
+use karat_metrics::MetricId;
+use karat_metrics::stats::{self, ClusteredRate};
 
 use crate::dataset::{Contents, DataChange};
 pub use crate::kind::{Evaluation, Kind};
@@ -23,7 +24,7 @@ use crate::standings::Leaderboard;
 pub const SCHEMA: &str = "karat.report/2";
 
 /// The earlier format, which did not store the kind; still read.
-pub const SCHEMA_1: &str = "karat.report/1";
+pub(crate) const SCHEMA_1: &str = "karat.report/1";
 
 /// The convention that holds the version which a corpus gives itself.
 pub const CORPUS_VERSION: &str = "corpus version";
@@ -118,7 +119,7 @@ impl SystemRef {
     }
 }
 
-/// In which direction a metric is an improvement.
+/// The direction in which a metric is an improvement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
@@ -141,10 +142,10 @@ impl From<karat_metrics::registry::Better> for Better {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measured {
     /// The metric's id, as listed by `karat metrics`.
-    pub id: String,
+    pub id: MetricId,
     /// The value; null where it is undefined, and then `undefined` says why.
     pub value: Option<f64>,
-    /// Over how many items.
+    /// The number of items.
     pub n: u64,
     /// The direction that is better.
     pub better: Better,
@@ -173,6 +174,9 @@ fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
+/// The confidence level of every interval in a report.
+pub const LEVEL: f64 = 0.95;
+
 /// A confidence interval and how it was made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
@@ -186,12 +190,21 @@ pub struct Interval {
     pub method: String,
 }
 
+impl Interval {
+    /// An interval at the [level](LEVEL) of every report.
+    #[must_use]
+    pub fn new(found: stats::Interval, method: &str) -> Interval {
+        let stats::Interval { low, high } = found;
+        Interval { low, high, level: LEVEL, method: method.to_owned() }
+    }
+}
+
 /// Hits out of a number of trials.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Count {
     /// The number of times it happened.
     pub hits: u64,
-    /// Out of how many.
+    /// The total.
     pub of: u64,
     /// The groups of trials that succeed or fail together; absent where trials were taken as
     /// independent.
@@ -230,13 +243,16 @@ impl Count {
 /// The metrics over a part of the items.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Slice {
-    /// By which property the items were divided, such as `kind`.
+    /// The property by which the items were divided, such as `kind`.
     pub by: String,
     /// The value of that property, such as `paraphrase`.
     pub value: String,
     /// The metrics over those items.
     pub metrics: Vec<Measured>,
 }
+
+/// The scores of one item by metric; null where a metric is undefined on it.
+pub type Scores = BTreeMap<MetricId, Option<f64>>;
 
 /// One item of the dataset: what was observed and how it scored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -250,10 +266,10 @@ pub struct Item {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tags: BTreeMap<String, String>,
     /// The scores, averaged over the runs; null where undefined on this item.
-    pub metrics: BTreeMap<String, Option<f64>>,
+    pub metrics: Scores,
     /// The scores of each run, where there was more than one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub per_run: Vec<BTreeMap<String, Option<f64>>>,
+    pub per_run: Vec<Scores>,
     /// The observation in the first run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
@@ -280,7 +296,7 @@ pub struct Control {
     pub expected: String,
     /// The place where it landed.
     pub metrics: Vec<Measured>,
-    /// True if it landed where it must.
+    /// True if the result is as expected.
     pub ok: bool,
 }
 
@@ -302,14 +318,14 @@ pub struct Comparison {
     pub changed: Vec<String>,
     /// The earlier scores of items that moved, where they differ from those now.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub before: BTreeMap<String, BTreeMap<String, Option<f64>>>,
+    pub before: BTreeMap<String, Scores>,
 }
 
 /// Metrics that were measured in different ways before and now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NotCompared {
     /// Their ids.
-    pub metrics: Vec<String>,
+    pub metrics: Vec<MetricId>,
     /// The reason.
     pub reason: String,
 }
@@ -318,7 +334,7 @@ pub struct NotCompared {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Delta {
     /// The metric's id.
-    pub metric: String,
+    pub metric: MetricId,
     /// The slice it was taken over, as `by=value`; absent for the whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slice: Option<String>,
@@ -347,13 +363,13 @@ pub struct Delta {
     /// `mcnemar_exact`.
     #[serde(default)]
     pub test: Option<String>,
-    /// Over how many pairs.
+    /// The number of pairs.
     pub pairs: u64,
     /// Items that got better, by id.
     pub improved: Vec<String>,
     /// Items that got worse, by id.
     pub worsened: Vec<String>,
-    /// Items that have no score any more, by id; they are in no pair.
+    /// Items that no longer have a score, by id; they are in no pair.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<String>,
     /// Items that had no score before, by id; they are in no pair.
@@ -500,7 +516,7 @@ pub struct CheckReport {
 /// An entry that could not be measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NotMeasured {
-    /// Of which evaluation.
+    /// The evaluation.
     pub evaluation: Evaluation,
     /// The entry.
     pub name: String,

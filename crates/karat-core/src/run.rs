@@ -31,11 +31,11 @@ pub trait System: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Self::Answer, Failure>> + Send;
 }
 
-/// So many invalid answers before the first valid one end a run: the adapter speaks another language.
-pub const INVALID_IN_A_ROW: usize = 5;
+/// This many invalid answers before the first valid one end a run: the adapter speaks another language.
+pub(crate) const INVALID_IN_A_ROW: usize = 5;
 
 /// A system that asks for a longer pause than this is not waited for.
-pub const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+pub(crate) const MAX_PAUSE: Duration = Duration::from_secs(30);
 
 /// The way to ask.
 #[derive(Clone, Debug)]
@@ -167,7 +167,7 @@ pub enum RunError {
 pub struct Excess {
     /// The number of them.
     pub failed: usize,
-    /// Out of how many.
+    /// The total.
     pub asked: usize,
     /// The item of the first.
     pub id: String,
@@ -342,7 +342,7 @@ fn pause(failure: &Failure, attempt: u32, options: &Options) -> Option<Duration>
     let worth_it = failure.class.worth_retrying() || failure.retry_after.is_some();
     let backoff = options.backoff.saturating_mul(1 << attempt.min(10));
     let asked = failure.retry_after.unwrap_or_default();
-    (worth_it && !failure.lost && asked <= LONGEST_PAUSE).then(|| backoff.max(asked))
+    (worth_it && !failure.lost && asked <= MAX_PAUSE).then(|| backoff.max(asked))
 }
 
 #[cfg(test)]

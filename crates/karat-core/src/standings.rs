@@ -1,5 +1,6 @@
 //! Systems by one metric, as a report holds them.
 
+use karat_metrics::MetricId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +12,7 @@ pub struct Leaderboard {
     /// The data.
     pub dataset: DatasetRef,
     /// The metric.
-    pub metric: String,
+    pub metric: MetricId,
     /// The slice that the table is about, as `by=value`; none for the whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slice: Option<String>,
@@ -45,7 +46,7 @@ pub struct Standing {
     pub label: Option<String>,
     /// The value.
     pub value: f64,
-    /// Over how many items.
+    /// The number of items.
     pub n: u64,
     /// The interval of the value.
     pub interval: Option<Interval>,
@@ -70,7 +71,7 @@ pub struct Pairing {
     pub p_holm: Option<f64>,
     /// The test.
     pub test: Option<String>,
-    /// Over how many items.
+    /// The number of items.
     pub pairs: u64,
     /// The number of items on which the better system is better.
     pub wins: u64,

@@ -119,8 +119,8 @@ struct RawTool {
     annotations: Option<Value>,
 }
 
-/// A value without the room that its objects have kept for further members: most objects of a schema
-/// have one or two, and in a large corpus the room for four is a third of the memory.
+/// Shrinks the capacity of a value's maps: most objects of a schema have one or two members, and in a large
+/// corpus the room for four is a third of the memory.
 fn tight<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Ok(Option::<Value>::deserialize(deserializer)?.map(without_room))
 }
@@ -215,7 +215,7 @@ fn read<T: DeserializeOwned + Send>(
     }
 }
 
-/// Says which tool does not fit: a place in a file of one line helps nobody.
+/// Says which tool does not fit: a position in a one-line file is useless.
 fn in_tool(path: &Path, text: &str, format: Format, error: InputError) -> InputError {
     let Ok(raw) = read::<Value>(path, text, format) else { return error };
     for (index, tool) in raw.tools.into_iter().enumerate() {

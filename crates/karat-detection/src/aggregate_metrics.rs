@@ -10,16 +10,16 @@ use karat_core::aggregate::{self, LEVEL, better};
 use karat_core::report::{Count, Interval, Item, Measured};
 use karat_metrics::classification::{Agreement, Confusion, Scores, precision_at_prevalence};
 use karat_metrics::stats::{self, Bootstrap};
-use karat_metrics::{Score, Undefined};
+use karat_metrics::{MetricId, Score, Undefined, metric};
 
 /// The metrics of the counts, in the order of the report.
-pub const FROM_COUNTS: [&str; 6] = [
-    "precision",
-    "f1",
-    "mcc",
-    "balanced_accuracy",
-    "precision_at_prevalence_1pct",
-    "precision_at_prevalence_0.1pct",
+pub static FROM_COUNTS: [MetricId; 6] = [
+    MetricId::known("precision"),
+    MetricId::known("f1"),
+    MetricId::known("mcc"),
+    MetricId::known("balanced_accuracy"),
+    MetricId::known("precision_at_prevalence_1pct"),
+    MetricId::known("precision_at_prevalence_0.1pct"),
 ];
 
 /// True if intervals are wanted; they cost a bootstrap.
@@ -38,7 +38,7 @@ pub fn measure(items: &[&Item], runs: u32, seed: u64, detail: Detail) -> Vec<Mea
     let counts = sums(&clusters, &all, runs);
     let method = method(clusters.len(), items.len());
     let mut intervals = match detail {
-        Detail::Values => FROM_COUNTS.map(|_| None),
+        Detail::Values => [None; FROM_COUNTS.len()],
         Detail::Intervals => intervals(&clusters, runs, seed),
     }
     .into_iter();
@@ -47,7 +47,7 @@ pub fn measure(items: &[&Item], runs: u32, seed: u64, detail: Detail) -> Vec<Mea
         .map(|id| {
             let per_run: Vec<Score> = counts.iter().map(|counts| metric(id, counts)).collect();
             let mut measured = averaged(id, &per_run);
-            measured.n = match (*id, counts.first()) {
+            measured.n = match (id.as_str(), counts.first()) {
                 ("precision", Some(counts)) => counts.flagged(),
                 (_, Some(counts)) => counts.total(),
                 (_, None) => 0,
@@ -57,7 +57,7 @@ pub fn measure(items: &[&Item], runs: u32, seed: u64, detail: Detail) -> Vec<Mea
                 let plain = Count::independent(share.hits, share.of);
                 measured.count = Some(if *id == "precision" { flagged(items) } else { plain });
             }
-            let drawn = intervals.next().flatten().map(|found| stated(found, method));
+            let drawn = intervals.next().flatten().map(|found| Interval::new(found, method));
             if measured.value.is_some() && detail == Detail::Intervals {
                 measured.interval = drawn.or_else(|| of_share(measured.count));
             }
@@ -96,6 +96,7 @@ fn intervals(
     let found = bootstrap(seed).statistics(clusters.len(), |drawn| {
         let counts = sums(clusters, drawn, runs);
         FROM_COUNTS
+            .each_ref()
             .map(|id| mean(&counts.iter().map(|counts| metric(id, counts)).collect::<Vec<_>>()))
     });
     found.map(|found| found.ok().filter(has_width))
@@ -172,10 +173,10 @@ fn mean(per_run: &[Score]) -> Score {
     }
 }
 
-fn averaged(id: &str, per_run: &[Score]) -> Measured {
+fn averaged(id: &MetricId, per_run: &[Score]) -> Measured {
     let value = mean(per_run);
     Measured {
-        id: id.to_owned(),
+        id: id.clone(),
         value: value.ok(),
         n: 0,
         better: better(id),
@@ -188,15 +189,15 @@ fn averaged(id: &str, per_run: &[Score]) -> Measured {
 }
 
 /// A metric of scores, by its id.
-pub type RankingMetric = (&'static str, fn(&Scores) -> Score);
+pub(crate) type RankingMetric = (MetricId, fn(&Scores) -> Score);
 
 /// The metrics of scores, in the order of the report.
-pub const FROM_SCORES: [RankingMetric; 5] = [
-    ("roc_auc", Scores::roc_auc),
-    ("average_precision", average_precision),
-    ("recall_at_fpr_0", |scores| scores.recall_at_fpr(0.0)),
-    ("recall_at_fpr_1pct", |scores| scores.recall_at_fpr(0.01)),
-    ("recall_at_fpr_5pct", |scores| scores.recall_at_fpr(0.05)),
+pub static FROM_SCORES: [RankingMetric; 5] = [
+    (MetricId::known("roc_auc"), Scores::roc_auc),
+    (MetricId::known("average_precision"), average_precision),
+    (MetricId::known("recall_at_fpr_0"), |scores| scores.recall_at_fpr(0.0)),
+    (MetricId::known("recall_at_fpr_1pct"), |scores| scores.recall_at_fpr(0.01)),
+    (MetricId::known("recall_at_fpr_5pct"), |scores| scores.recall_at_fpr(0.05)),
 ];
 
 /// An entry that has a score.
@@ -212,8 +213,8 @@ pub struct Ranked<'a> {
 }
 
 /// The ids of the metrics of scores.
-pub fn from_scores() -> impl Iterator<Item = &'static str> {
-    FROM_SCORES.iter().map(|(id, _)| *id)
+pub fn from_scores() -> impl Iterator<Item = &'static MetricId> {
+    FROM_SCORES.iter().map(|(id, _)| id)
 }
 
 /// The metrics of scores, run by run; none where a run has no scores.
@@ -228,7 +229,9 @@ pub fn ranking(per_run: &[Vec<Ranked<'_>>], runs: u32, seed: u64) -> Vec<Measure
     let scored = drawn.scores(&all);
     let intervals = bootstrap(seed).statistics(drawn.units.len(), |units| {
         let scored = drawn.scores(units);
-        FROM_SCORES.map(|(_, metric)| mean(&scored.iter().map(metric).collect::<Vec<_>>()))
+        FROM_SCORES
+            .each_ref()
+            .map(|(_, metric)| mean(&scored.iter().map(metric).collect::<Vec<_>>()))
     });
     let entries = per_run.first().map_or(0, Vec::len);
     let method = method(drawn.units.len(), entries);
@@ -241,7 +244,7 @@ pub fn ranking(per_run: &[Vec<Ranked<'_>>], runs: u32, seed: u64) -> Vec<Measure
             // Draws that are all alike have no width, which would claim certainty.
             let wide = found.ok().filter(has_width);
             measured.interval = match wide {
-                Some(found) => Some(stated(found, method)),
+                Some(found) => Some(Interval::new(found, method)),
                 None => share_of_attacks(id, &measured, &scored),
             };
             measured
@@ -255,13 +258,9 @@ fn average_precision(scores: &Scores) -> Score {
 }
 
 /// The metrics of scores where they are undefined.
-pub fn unranked(reason: Undefined, runs: u32) -> Vec<Measured> {
+pub(crate) fn unranked(reason: Undefined, runs: u32) -> Vec<Measured> {
     let per_run: Vec<Score> = (0..runs).map(|_| Err(reason)).collect();
     FROM_SCORES.iter().map(|(id, _)| averaged(id, &per_run)).collect()
-}
-
-fn stated(found: stats::Interval, method: &str) -> Interval {
-    Interval { low: found.low, high: found.high, level: LEVEL, method: method.to_owned() }
 }
 
 /// Recall at a ceiling is a share of the attacks, and has an interval as such.
@@ -361,10 +360,14 @@ pub fn agreement(verdicts: &[Both<'_>], seed: u64) -> Vec<Measured> {
     let n = verdicts.len() as u64;
     let wide = |found: Result<stats::Interval, Undefined>| {
         let found = found.ok().filter(has_width)?;
-        Some(stated(found, method(units.len(), verdicts.len())))
+        Some(Interval::new(found, method(units.len(), verdicts.len())))
     };
-    let kappa = Measured { n, interval: wide(of_kappa), ..averaged("kappa", &[observed.kappa()]) };
-    let mut jaccard = Measured { n, ..averaged("jaccard", &[observed.jaccard()]) };
+    let kappa = Measured {
+        n,
+        interval: wide(of_kappa),
+        ..averaged(&metric!("kappa"), &[observed.kappa()])
+    };
+    let mut jaccard = Measured { n, ..averaged(&metric!("jaccard"), &[observed.jaccard()]) };
     if jaccard.value.is_some() {
         let of = observed.both + observed.only_first + observed.only_second;
         jaccard.count = Some(Count::independent(observed.both, of));
@@ -386,7 +389,7 @@ mod tests {
             id: number.to_string(),
             group: None,
             tags: BTreeMap::new(),
-            metrics: BTreeMap::from([(id.to_owned(), Some(value))]),
+            metrics: BTreeMap::from([(id.into(), Some(value))]),
             per_run: Vec::new(),
             observed: None,
             error: None,

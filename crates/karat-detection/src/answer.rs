@@ -1,4 +1,4 @@
-//! What a scanner says about one entry.
+//! The answer of a scanner about one entry.
 
 use serde::{Deserialize, Serialize};
 

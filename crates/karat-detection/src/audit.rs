@@ -11,7 +11,7 @@ use std::fmt;
 use crate::dataset::{Dataset, HARD_NEGATIVE, Label, Sample};
 
 /// Licences under which an entry may be passed on together with the others.
-pub const ALLOWED_LICENCES: &[&str] = &[
+pub(crate) const ALLOWED_LICENCES: &[&str] = &[
     "CC0-1.0",
     "CC-BY-4.0",
     "MIT",
@@ -29,7 +29,8 @@ pub const ALLOWED_LICENCES: &[&str] = &[
 
 /// Corpora that may be used from a path, but not copied into another one: their licence is restricted
 /// or not stated.
-pub const DENIED_SOURCES: &[&str] = &["MCPTox", "MCP-AttackBench", "mcp-injection-experiments"];
+pub(crate) const DENIED_SOURCES: &[&str] =
+    &["MCPTox", "MCP-AttackBench", "mcp-injection-experiments"];
 
 /// The splits that there are.
 pub const SPLITS: &[&str] = &["train", "dev", "test"];

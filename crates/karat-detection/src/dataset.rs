@@ -23,7 +23,7 @@ use karat_core::error::EvalError;
 /// The category of benign entries that look like an attack.
 pub const HARD_NEGATIVE: &str = "hard_negative";
 /// The category of benign entries that look like nothing in particular.
-pub const PLAIN_BENIGN: &str = "benign";
+pub(crate) const PLAIN_BENIGN: &str = "benign";
 
 /// The label of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -203,7 +203,7 @@ impl Dataset {
     /// Reads the `entries/` of a frozen dataset after its digests have been verified.
     ///
     /// # Errors
-    /// When a file is not what the manifest says, cannot be read, or holds an entry that cannot be
+    /// If a file is not what the manifest says, cannot be read, or holds an entry that cannot be
     /// measured on: an unknown label, an id that is listed twice, nothing to look at.
     pub fn open(files: DatasetFiles) -> Result<Dataset, EvalError> {
         Self::open_for_audit(files)?.sound()
@@ -212,7 +212,7 @@ impl Dataset {
     /// As [`Dataset::open`], with unusable entries listed in `refused` instead of an error.
     ///
     /// # Errors
-    /// When a file is not what the manifest says or cannot be read.
+    /// If a file is not what the manifest says or cannot be read.
     pub fn open_for_audit(files: DatasetFiles) -> Result<Dataset, EvalError> {
         let frozen = Frozen::of(files)?;
         let limits = Limits::default();
@@ -231,7 +231,7 @@ impl Dataset {
     /// Reads one corpus file in any of the known formats.
     ///
     /// # Errors
-    /// When it cannot be read, or holds an entry that cannot be measured on.
+    /// If it cannot be read, or holds an entry that cannot be measured on.
     pub fn from_file(path: &Path) -> Result<Dataset, EvalError> {
         Self::from_file_for_audit(path)?.sound()
     }
@@ -239,7 +239,7 @@ impl Dataset {
     /// As [`Dataset::from_file`], with unusable entries listed in `refused` instead of an error.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// If it cannot be read.
     pub fn from_file_for_audit(path: &Path) -> Result<Dataset, EvalError> {
         let text = input::read_text(path, &Limits::default())?;
         let mut builder = Builder::default();
@@ -255,7 +255,7 @@ impl Dataset {
     /// The same corpus with plain benign entries from elsewhere (`from`), under a digest of both.
     ///
     /// # Errors
-    /// When an id is in both.
+    /// If an id is in both.
     pub fn with_plain_benign(
         mut self,
         plain: Vec<Sample>,

@@ -62,7 +62,7 @@ pub struct Decided {
 }
 
 /// The name of several detectors together, where one of them is enough.
-pub const ANY: &str = "any";
+pub(crate) const ANY: &str = "any";
 
 /// The rank of a severity, by any name; higher is more severe.
 pub fn rank(severity: &str) -> u8 {
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_without_findings_and_score_stays_one_below_any_least_score() {
+    fn a_scoreless_pass_stays_a_pass_under_min_score() {
         let scored = Decision { min_score: Some(0.3), ..Decision::default() };
         let mut silent = report("a", Verdict::Pass, "", None);
         assert_eq!(outcome(&scored, vec![silent.clone()]), Verdict::Pass);
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn an_abstention_is_no_verdict_and_an_error_is_no_pass() {
+    fn abstentions_and_errors_do_not_pass() {
         let rule = Decision::default();
         let of = |a, b| vec![report("a", a, "", None), report("b", b, "", None)];
         assert_eq!(outcome(&rule, of(Verdict::Unsupported, Verdict::Pass)), Verdict::Pass);

@@ -116,7 +116,7 @@ impl Evaluation for Detection {
     }
 
     fn computes(_: &Config, data: &Dataset) -> Option<Computes> {
-        let metrics = score::metric_ids().into_iter().map(str::to_owned).collect();
+        let metrics = score::metric_ids();
         Some(Computes { metrics, slices: score::slices(data), open: true })
     }
 

@@ -8,12 +8,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use karat_core::aggregate::{self, Average, Spec};
+use karat_core::aggregate;
 use karat_core::journal::{Entry, Outcome};
 use karat_core::observed::{DetectorFinding, Observed, VerdictOutcome, Verdicts};
-use karat_core::report::{Item, ItemError, Measured, Slice};
+use karat_core::report::{Item, ItemError, Measured, Scores, Slice};
 use karat_io::text::clip;
-use karat_metrics::Undefined;
+use karat_metrics::{MetricId, Undefined};
 
 use crate::aggregate_metrics as compound;
 use crate::answer::{Answer, Verdict};
@@ -21,13 +21,13 @@ use crate::dataset::{Dataset, Sample};
 use crate::decision::{ANY, Decided, Decision, Judged, rank};
 
 /// The rates, in the order of the report.
-pub const RATES: &[Spec] = &[
-    Spec { id: "recall", kind: Average::Rate },
-    Spec { id: "fpr", kind: Average::Rate },
-    Spec { id: "fpr_hard", kind: Average::Rate },
-    Spec { id: "specificity", kind: Average::Rate },
-    Spec { id: "coverage", kind: Average::Rate },
-];
+pub static RATES: [MetricId; 5] = [RECALL, FPR, FPR_HARD, SPECIFICITY, COVERAGE];
+
+const RECALL: MetricId = MetricId::known("recall");
+const FPR: MetricId = MetricId::known("fpr");
+const FPR_HARD: MetricId = MetricId::known("fpr_hard");
+const SPECIFICITY: MetricId = MetricId::known("specificity");
+const COVERAGE: MetricId = MetricId::known("coverage");
 
 /// The part of a text is shown with an item.
 const SHOWN: usize = 2_000;
@@ -223,17 +223,16 @@ fn detector_columns(rows: &[Row<'_>], whole: &str) -> Vec<Column> {
 }
 
 /// The scores of one verdict.
-fn values(sample: &Sample, flagged: Option<bool>) -> BTreeMap<String, Option<f64>> {
+fn values(sample: &Sample, flagged: Option<bool>) -> Scores {
     let rate = |hit: bool| flagged.map(|flagged| f64::from(u8::from(flagged == hit)));
-    let mut values =
-        BTreeMap::from([("coverage".to_owned(), Some(f64::from(u8::from(flagged.is_some()))))]);
+    let mut values = BTreeMap::from([(COVERAGE, Some(f64::from(u8::from(flagged.is_some()))))]);
     if sample.is_malicious() {
-        values.insert("recall".to_owned(), rate(true));
+        values.insert(RECALL, rate(true));
     } else {
-        values.insert("fpr".to_owned(), rate(true));
-        values.insert("specificity".to_owned(), rate(false));
+        values.insert(FPR, rate(true));
+        values.insert(SPECIFICITY, rate(false));
         if sample.is_hard_negative() {
-            values.insert("fpr_hard".to_owned(), rate(true));
+            values.insert(FPR_HARD, rate(true));
         }
     }
     values
@@ -244,9 +243,9 @@ fn bare_items(rows: &[Row<'_>], column: &Column) -> Vec<Item> {
     rows.iter()
         .zip(&column.flags)
         .map(|(row, flags)| {
-            let mut per_run: Vec<BTreeMap<String, Option<f64>>> =
+            let mut per_run: Vec<Scores> =
                 flags.iter().map(|flag| values(row.sample, *flag)).collect();
-            let ids: BTreeSet<String> =
+            let ids: BTreeSet<MetricId> =
                 per_run.iter().flat_map(|run| run.keys().cloned()).collect();
             let metrics = ids
                 .into_iter()
@@ -304,9 +303,9 @@ pub fn slices(dataset: &Dataset) -> BTreeSet<(String, String)> {
 }
 
 /// Every metric that a report over all entries, or over a part of the dataset, can have.
-pub fn metric_ids() -> Vec<&'static str> {
-    let rates = RATES.iter().map(|spec| spec.id);
-    rates.chain(compound::FROM_COUNTS).chain(compound::from_scores()).collect()
+pub fn metric_ids() -> Vec<MetricId> {
+    let all = RATES.iter().chain(&compound::FROM_COUNTS).chain(compound::from_scores());
+    all.cloned().collect()
 }
 
 /// The data that everything is computed from.
@@ -330,7 +329,7 @@ impl Context<'_> {
     }
 
     fn rates(&self, items: &[&Item]) -> Vec<Measured> {
-        RATES.iter().map(|spec| aggregate::measure(*spec, items, self.runs, self.seed)).collect()
+        RATES.iter().map(|id| aggregate::measure(id, items, self.runs, self.seed)).collect()
     }
 
     /// Rates and compound metrics of a part, as far as the part has any.
@@ -424,12 +423,12 @@ impl Context<'_> {
         let servers: Vec<Item> = servers
             .iter()
             .map(|((server, malicious), items)| {
-                let id = if *malicious { "recall" } else { "fpr" };
+                let id = if *malicious { RECALL } else { FPR };
                 Item {
                     id: (*server).to_owned(),
                     group: None,
                     tags: BTreeMap::new(),
-                    metrics: BTreeMap::from([(id.to_owned(), flagged(items, id))]),
+                    metrics: BTreeMap::from([(id.clone(), flagged(items, &id))]),
                     per_run: Vec::new(),
                     observed: None,
                     error: None,
@@ -438,7 +437,7 @@ impl Context<'_> {
             .collect();
         let refs: Vec<&Item> = servers.iter().collect();
         let mut metrics: Vec<Measured> =
-            RATES[..2].iter().map(|spec| aggregate::measure(*spec, &refs, 1, self.seed)).collect();
+            RATES[..2].iter().map(|id| aggregate::measure(id, &refs, 1, self.seed)).collect();
         metrics.retain(|metric| metric.n > 0);
         Some(Slice { by: "unit".to_owned(), value: "server".to_owned(), metrics })
     }
@@ -553,8 +552,8 @@ fn agreement(rows: &[Row<'_>], columns: &[Column], seed: u64) -> Vec<Slice> {
             });
         }
     }
-    // A detector that flags all that another one flags is taken for the sum of its parts: next to it
-    // no part would add anything.
+    // A detector that flags all that another one flags is taken for the sum of its parts: compared
+    // with it, no part would add anything.
     let sets: Vec<BTreeSet<usize>> = columns
         .iter()
         .map(|column| (0..rows.len()).filter(|row| first(column, *row) == Some(true)).collect())
@@ -581,10 +580,9 @@ fn agreement(rows: &[Row<'_>], columns: &[Column], seed: u64) -> Vec<Slice> {
         slices.push(Slice {
             by: "adds".to_owned(),
             value: one.name.clone(),
-            metrics: RATES
+            metrics: [RECALL, FPR, FPR_HARD]
                 .iter()
-                .filter(|spec| ["recall", "fpr", "fpr_hard"].contains(&spec.id))
-                .map(|spec| aggregate::measure(*spec, &refs, 1, 0))
+                .map(|id| aggregate::measure(id, &refs, 1, 0))
                 .collect(),
         });
     }

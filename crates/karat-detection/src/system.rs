@@ -84,7 +84,7 @@ impl SystemConfig {
     /// The reference in the report. Values of `env` may be secrets and are left out.
     ///
     /// # Errors
-    /// When the configuration contradicts itself.
+    /// If the configuration contradicts itself.
     pub fn reference(&self) -> Result<SystemRef, EvalError> {
         let wrong = |message: &str| Err(EvalError::config(format!("system: {message}")));
         let given = [
@@ -169,7 +169,7 @@ impl SystemConfig {
     }
 
     /// Returns whether it is asked anew in every run, so that its answers may differ.
-    pub fn may_vary(&self) -> bool {
+    pub(crate) fn may_vary(&self) -> bool {
         self.command.is_some() || self.http.is_some() || self.mcp.is_some()
     }
 
@@ -177,7 +177,7 @@ impl SystemConfig {
     /// may take; a batch command is run to its end, in its `surroundings`.
     ///
     /// # Errors
-    /// When a file cannot be read or a program does not do its work.
+    /// If a file cannot be read or a program does not do its work.
     pub async fn start(
         &self,
         dataset: &Dataset,

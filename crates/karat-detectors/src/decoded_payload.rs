@@ -298,7 +298,7 @@ fn hex(token: &str) -> Option<Vec<u8>> {
     decode_bits(token, 4, nibble)
 }
 
-/// Decodes a text in which each character encodes so many bits. Bits that do not fill a byte are dropped.
+/// Decodes a text in which each character encodes this many bits. Bits that do not fill a byte are dropped.
 fn decode_bits(text: &str, width: usize, value: impl Fn(u8) -> Option<u8>) -> Option<Vec<u8>> {
     // The first bytes of most long names already decode to no text.
     let (head, length) = (&text[..text.len().min(MIN_CODE / 2)], &mut 0);
@@ -420,7 +420,7 @@ fn number_runs(text: &str) -> Vec<&str> {
     };
     let bytes = text.as_bytes();
     let mut runs = Vec::new();
-    // A run covers one byte of every so many at least, so most bytes need not be looked at.
+    // A run covers at least one byte of every `LENGTH`, so most bytes need not be looked at.
     let (mut done, mut at) = (0, LENGTH - 1);
     while let Some(byte) = bytes.get(at) {
         if !in_run(byte) {

@@ -38,7 +38,7 @@ pub(super) fn windows<'r, 'a>(
 }
 
 impl Window<'_, '_> {
-    /// Returns true if two meanings are within so many bytes of each other, neither of them negated.
+    /// Returns true if two meanings are within this many bytes of each other, neither of them negated.
     pub(super) fn close(&self, one: Mask, other: Mask, bytes: usize) -> bool {
         // Hits are in order, so the last of the earlier ones is the nearest: one pass, however many there
         // are.

@@ -102,7 +102,7 @@ fn measured(report: &Report) -> Entry {
             .iter()
             .map(|metric| Value {
                 metric_id: 0,
-                metric: metric.id.clone(),
+                metric: metric.id.to_string(),
                 value: metric.value,
                 n: i64::try_from(metric.n).unwrap_or(i64::MAX),
                 better: metric.better,

@@ -153,7 +153,10 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::new`].
-    pub fn with_variables(options: &Options, variables: &Variables<'_>) -> Result<Client, String> {
+    pub(crate) fn with_variables(
+        options: &Options,
+        variables: &Variables<'_>,
+    ) -> Result<Client, String> {
         let mut redactor = Redactor::default();
         let mut filled = BTreeMap::new();
         for (name, text) in &options.headers {
@@ -344,11 +347,11 @@ pub fn root_cause(error: &dyn std::error::Error) -> String {
     while let Some(source) = cause.source() {
         cause = source;
     }
-    in_words(cause.to_string())
+    describe(cause.to_string())
 }
 
 /// A failure of TLS in plain English; the library shows its types.
-fn in_words(cause: String) -> String {
+fn describe(cause: String) -> String {
     const WORDS: [(&str, &str); 7] = [
         (
             "UnknownIssuer",
@@ -498,15 +501,15 @@ mod tests {
     }
 
     #[test]
-    fn failures_of_tls_are_told_in_words() {
-        let unknown = in_words("invalid peer certificate: UnknownIssuer".to_owned());
+    fn tls_failures_have_readable_messages() {
+        let unknown = describe("invalid peer certificate: UnknownIssuer".to_owned());
         assert!(unknown.starts_with("this system does not trust"), "{unknown}");
         assert!(unknown.contains("--ca-file FILE"), "{unknown}");
         let other = "invalid peer certificate: Other(OtherError(CaUsedAsEndEntity))";
-        assert!(in_words(other.to_owned()).contains("that of an authority"));
-        let plain = in_words("received corrupt message of type InvalidContentType".to_owned());
+        assert!(describe(other.to_owned()).contains("that of an authority"));
+        let plain = describe("received corrupt message of type InvalidContentType".to_owned());
         assert!(plain.starts_with("the server does not speak TLS"), "{plain}");
-        assert_eq!(in_words("the lease expired".to_owned()), "the lease expired");
+        assert_eq!(describe("the lease expired".to_owned()), "the lease expired");
     }
 
     #[test]

@@ -443,7 +443,7 @@ mod tests {
         stream
     }
 
-    /// What comes until the server closes; a reset is an end too.
+    /// Reads until the server closes the connection; a reset counts as the end.
     async fn rest(mut stream: TcpStream) -> String {
         let mut bytes = Vec::new();
         let _ = stream.read_to_end(&mut bytes).await;

@@ -383,7 +383,7 @@ impl Lines {
 /// Writes one line to a program.
 ///
 /// # Errors
-/// If the program does not read its stdin any more.
+/// If the program no longer reads its stdin.
 pub async fn write_line(stdin: &mut ChildStdin, line: &str) -> std::io::Result<()> {
     stdin.write_all(line.as_bytes()).await?;
     stdin.write_all(b"\n").await?;

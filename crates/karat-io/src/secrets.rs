@@ -63,7 +63,7 @@ pub fn is_hideable(value: &str) -> bool {
 
 /// True if the name of a variable, flag or query parameter is that of a secret.
 #[must_use]
-pub fn is_secret_name(name: &str) -> bool {
+pub(crate) fn is_secret_name(name: &str) -> bool {
     let parts =
         ["token", "secret", "passw", "apikey", "authorization", "credential", "bearer", "cookie"];
     let alone = ["key", "auth", "pass", "pat", "pwd", "dsn", "sig", "signature"];
@@ -89,7 +89,7 @@ pub fn is_secret_header(name: &str) -> bool {
 /// the value out of the file. Not for variables that describe the machine (`HOME`), nor for paths that
 /// exist.
 #[must_use]
-pub fn is_secret_variable(name: &str, value: &str) -> bool {
+pub(crate) fn is_secret_variable(name: &str, value: &str) -> bool {
     let is_existing_path = || value.starts_with('/') && Path::new(value).exists();
     !MACHINE_VARIABLES.contains(&name) && !is_existing_path()
 }
@@ -117,7 +117,7 @@ pub fn is_secret(name: &str, value: &str) -> bool {
 
 /// The token of `Bearer TOKEN` and other schemes.
 #[must_use]
-pub fn after_auth_scheme(value: &str) -> Option<&str> {
+pub(crate) fn after_auth_scheme(value: &str) -> Option<&str> {
     let schemes = ["bearer", "basic", "token", "digest", "apikey", "bot", "negotiate"];
     let (scheme, token) = value.trim().split_once(' ')?;
     schemes.contains(&scheme.to_ascii_lowercase().as_str()).then(|| token.trim())

@@ -22,6 +22,23 @@ const ELLIPSIS: char = '…';
 /// far fewer; a tower of combining marks does not.
 const MAX_MARKS: usize = 8;
 
+/// The first names of a list, and how many there are beyond them.
+///
+/// ```
+/// use karat_io::text::first_few;
+///
+/// assert_eq!(first_few(&["a", "b"], 2), "a, b");
+/// assert_eq!(first_few(&["a", "b", "c", "d"], 2), "a, b and 2 more");
+/// ```
+#[must_use]
+pub fn first_few<S: AsRef<str>>(names: &[S], most: usize) -> String {
+    let first: Vec<&str> = names.iter().take(most).map(AsRef::as_ref).collect();
+    match names.len().saturating_sub(most) {
+        0 => first.join(", "),
+        more => format!("{} and {more} more", first.join(", ")),
+    }
+}
+
 /// `1 item`, `3 items`, `2 entries`.
 #[must_use]
 pub fn count(n: impl std::fmt::Display, noun: &str) -> String {
@@ -150,7 +167,7 @@ pub fn columns(text: &str) -> usize {
     text.width()
 }
 
-/// A text with spaces behind it, so that it takes so many columns.
+/// A text with spaces behind it, so that it takes this many columns.
 ///
 /// ```
 /// use karat_io::text::padded;

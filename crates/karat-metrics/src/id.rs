@@ -103,6 +103,24 @@ impl MetricId {
     }
 }
 
+/// The [`MetricId`] of a metric that the registry knows; any other id does not compile.
+///
+/// ```
+/// use karat_metrics::metric;
+///
+/// assert_eq!(metric!("recall@5"), "recall@5");
+/// ```
+///
+/// ```compile_fail
+/// let mistyped = karat_metrics::metric!("recal@5");
+/// ```
+#[macro_export]
+macro_rules! metric {
+    ($id:literal) => {
+        const { $crate::MetricId::known($id) }
+    };
+}
+
 /// An id that the registry does not know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownMetric {
@@ -200,6 +218,19 @@ impl PartialEq<str> for MetricId {
 impl PartialEq<&str> for MetricId {
     fn eq(&self, other: &&str) -> bool {
         self.as_str() == *other
+    }
+}
+
+impl PartialEq<String> for MetricId {
+    fn eq(&self, other: &String) -> bool {
+        self.as_str() == other
+    }
+}
+
+impl From<&str> for MetricId {
+    /// As [`MetricId::new`].
+    fn from(id: &str) -> MetricId {
+        MetricId::new(id)
     }
 }
 

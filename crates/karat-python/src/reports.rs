@@ -11,6 +11,7 @@ use karat_core::baseline::Baseline;
 use karat_core::compare::{SliceKey, compare};
 use karat_core::gate::{self, Policy};
 use karat_core::report::{self, Better, Report};
+use karat_metrics::MetricId;
 use pyo3::prelude::*;
 
 use crate::error;
@@ -109,7 +110,7 @@ fn nothing_worse(before: Option<&Baseline>, tolerance: f64) -> Policy {
     let mut policy = Policy::default();
     let metrics = before.map(|before| before.metrics.as_slice()).unwrap_or_default();
     for metric in metrics.iter().filter(|metric| metric.value.is_some()) {
-        let rule = policy.metrics.entry(metric.id.clone()).or_default();
+        let rule = policy.metrics.entry(metric.id.to_string()).or_default();
         match aggregate::better(&metric.id) {
             Better::Higher => rule.max_drop = Some(tolerance),
             Better::Lower => rule.max_rise = Some(tolerance),
@@ -157,10 +158,10 @@ pub(crate) fn items_table(py: Python<'_>, report: &str) -> PyResult<Batch> {
     let groups: StringArray = items.iter().map(|item| item.group.as_deref()).collect();
     let errors: StringArray =
         items.iter().map(|item| item.error.as_ref().map(|error| error.message.as_str())).collect();
-    let metrics: BTreeSet<&String> = items.iter().flat_map(|item| item.metrics.keys()).collect();
+    let metrics: BTreeSet<&MetricId> = items.iter().flat_map(|item| item.metrics.keys()).collect();
     let scores = metrics.into_iter().map(|id| {
         let values = items.iter().map(|item| item.metrics.get(id).copied().flatten());
-        (id.clone(), Arc::new(values.collect::<Float64Array>()) as ArrayRef)
+        (id.to_string(), Arc::new(values.collect::<Float64Array>()) as ArrayRef)
     });
     let fixed: [(&str, ArrayRef); 3] =
         [("id", Arc::new(ids)), ("group", Arc::new(groups)), ("error", Arc::new(errors))];

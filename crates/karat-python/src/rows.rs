@@ -8,7 +8,8 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::types::Float64Type;
 use arrow_array::{Array as _, ArrayRef, Float64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Fields};
-use karat_core::report::{Item, ItemError, Report};
+use karat_core::report::{Item, ItemError, Report, Scores};
+use karat_metrics::MetricId;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 
@@ -143,21 +144,21 @@ fn add_items(batch: &RecordBatch, items: &mut Vec<Item>) {
         column.filter(|column| !column.is_null(row)).map(|column| column.value(row).to_owned())
     };
     let schema = batch.schema();
-    let metrics: Vec<(&String, &Float64Array)> = schema
+    let metrics: Vec<(MetricId, &Float64Array)> = schema
         .fields()
         .iter()
         .zip(batch.columns())
         .filter(|(field, _)| !NOT_METRICS.contains(&field.name().as_str()))
         .filter_map(|(field, column)| {
-            Some((field.name(), column.as_primitive_opt::<Float64Type>()?))
+            Some((MetricId::new(field.name()), column.as_primitive_opt::<Float64Type>()?))
         })
         .collect();
     for row in 0..batch.num_rows() {
         let error = at(errors, row).map(|message| ItemError { class: "row".to_owned(), message });
         let score = |column: &Float64Array| (!column.is_null(row)).then(|| column.value(row));
-        let scores: BTreeMap<String, Option<f64>> = match error {
+        let scores: Scores = match error {
             Some(_) => BTreeMap::new(),
-            None => metrics.iter().map(|(id, column)| ((*id).clone(), score(column))).collect(),
+            None => metrics.iter().map(|(id, column)| (id.clone(), score(column))).collect(),
         };
         items.push(Item {
             id: at(ids, row).unwrap_or_default(),

@@ -45,7 +45,7 @@ impl Injected {
 
     /// Returns whether a message in parts, such as blocks of text, carries one of the texts: it may begin
     /// in one part and end in another.
-    pub fn is_in_parts<'a>(
+    pub(crate) fn is_in_parts<'a>(
         &self,
         parts: impl IntoIterator<Item = &'a str>,
         buffer: &mut Vec<u8>,

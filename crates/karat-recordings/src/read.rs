@@ -294,7 +294,7 @@ impl<'a> Reader<'a> {
         if let Some(name) = other {
             recordings
                 .warnings
-                .push(format!("JSON files that are no runs were skipped, such as {name}"));
+                .push(format!("skipped JSON files that are not runs, such as {name}"));
         }
         let place = path.display().to_string();
         let mut attacks = self.attacks;

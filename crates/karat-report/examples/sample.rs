@@ -1,6 +1,6 @@
 //! Renders a report, to look at a change of a renderer; the extension of FILE chooses the format:
 //! `cargo run -p karat-report --example sample -- FILE [ITEMS | REPORT.json] [hostile]`.
-//! Without a report it renders one of each kind and one with so many items.
+//! Without a report it renders one of each kind and one with this many items.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "an example over the samples of the tests")]
 

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 
 use karat_core::report::{Check, CheckReport, NotMeasured, Report, Source, Verdict};
 use karat_core::tokens;
-use karat_io::text::{clip, printable};
+use karat_io::text::{clip, first_few, printable};
 
 use crate::comment::{behind, described};
-use crate::format::{check_name, count, first_few, number, optional, summary, verdict_name};
+use crate::format::{check_name, count, number, optional, summary, verdict_name};
 use crate::terminal::items::{self, Moved};
 use crate::{findings, select};
 
@@ -294,7 +294,7 @@ fn items_behind(report: &Report, broken: &[&Check]) -> Vec<(String, String)> {
     let mut rows: Vec<_> = named.into_iter().collect();
     rows.sort_by(|(_, (a, x)), (_, (b, y))| b.cmp(a).then(x.total_cmp(y)));
     let line = |id: &str| match report.items.iter().find(|item| item.id == id) {
-        None => "not in the data any more".to_owned(),
+        None => "no longer in the data".to_owned(),
         Some(item) => {
             let (about, now) = described(item);
             format!("{}, {}", quoted(&about, TEXT), quoted(&now, TEXT))

@@ -122,7 +122,7 @@ fn worst(text: &mut String, check: &CheckReport) {
     for ((place, id), _) in rows.into_iter().take(ITEMS) {
         let report = &check.reports[place];
         let Some(item) = report.items.iter().find(|item| item.id == id) else {
-            let _ = writeln!(text, "| {} | | not in the data any more |", cell(id));
+            let _ = writeln!(text, "| {} | | no longer in the data |", cell(id));
             continue;
         };
         let (about, now) = described(item);
@@ -136,7 +136,7 @@ fn worst(text: &mut String, check: &CheckReport) {
 pub(crate) fn behind<'r>(report: &'r Report, check: &'r Check) -> Vec<(&'r str, f64)> {
     let better = report.metric(&check.metric).map(|metric| metric.better);
     let score = |item: &Item| {
-        let value = item.metrics.get(&check.metric).copied().flatten()?;
+        let value = item.metrics.get(check.metric.as_str()).copied().flatten()?;
         Some(if better == Some(Better::Lower) { -value } else { value })
     };
     if !check.items.is_empty() {

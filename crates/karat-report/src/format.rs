@@ -96,7 +96,7 @@ pub fn encoded(id: &str) -> String {
 }
 
 /// A p-value, if there is one.
-pub fn optional_p(p: Option<f64>) -> String {
+pub(crate) fn optional_p(p: Option<f64>) -> String {
     p.map_or_else(|| NONE.to_owned(), p_value)
 }
 
@@ -140,15 +140,6 @@ impl Direction {
             Direction::Worse => "worse",
             Direction::Same => "same",
         }
-    }
-}
-
-/// The names of a few items, and how many there are beyond them.
-pub(crate) fn first_few<S: AsRef<str>>(names: &[S], most: usize) -> String {
-    let first: Vec<&str> = names.iter().take(most).map(AsRef::as_ref).collect();
-    match names.len().saturating_sub(most) {
-        0 => first.join(", "),
-        more => format!("{} and {more} more", first.join(", ")),
     }
 }
 
@@ -338,12 +329,6 @@ mod tests {
     fn an_item_id_cannot_leave_its_address() {
         assert_eq!(encoded("q-1"), "q-1");
         assert_eq!(encoded("\"><script>#/ü"), "%22%3E%3Cscript%3E%23%2F%C3%BC");
-    }
-
-    #[test]
-    fn long_lists_are_cut() {
-        assert_eq!(first_few(&["a", "b"], 2), "a, b");
-        assert_eq!(first_few(&["a", "b", "c", "d"], 2), "a, b and 2 more");
     }
 
     #[test]

@@ -77,7 +77,7 @@ fn retrieval(report: &Report) -> Result<Value, String> {
             .deltas
             .iter()
             .filter(|delta| delta.slice.is_none())
-            .filter_map(|delta| Some((delta.metric.clone(), json!(delta.delta?))))
+            .filter_map(|delta| Some((delta.metric.to_string(), json!(delta.delta?))))
             .collect();
         section["baseline_delta"] = Value::Object(deltas);
     }

@@ -155,7 +155,7 @@ impl Attack {
         }
     }
 
-    /// The tools as they are listed after so many calls.
+    /// The tools as they are listed after this many calls.
     pub fn tools(&self, world: &World, task: &Task, calls: usize) -> Vec<Value> {
         let first = task.calls.first().map(|call| call.tool.as_str()).unwrap_or_default();
         let mut listed: Vec<Value> = world.tools.iter().map(|tool| tool.definition()).collect();

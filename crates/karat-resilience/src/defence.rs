@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use karat_core::adapter::program;
 use karat_io::exchange::{Exchange, Reply};
-use karat_io::process::Program;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -60,7 +60,7 @@ impl DefenceConfig {
     }
 }
 
-/// So many runs in a row in which the guard answered nothing mean that it is lost.
+/// This many runs in a row in which the guard answered nothing mean that it is lost.
 const MAX_SILENT: u32 = 3;
 
 /// A program that decides about calls and texts.
@@ -86,12 +86,7 @@ impl Guard {
         timeout: Duration,
         start_timeout: Duration,
     ) -> Result<Guard, String> {
-        let program = Program {
-            command: config.guard.clone(),
-            env: config.env.clone(),
-            folder: Some(folder.to_owned()),
-            ..Program::default()
-        };
+        let program = program(&config.guard, &config.env, folder)?;
         let exchange = Exchange::start(&program, read_verdict)?;
         Ok(Guard {
             exchange,
@@ -103,7 +98,7 @@ impl Guard {
         })
     }
 
-    /// Returns whether the guard has answered nothing for so long that it is not asked any more.
+    /// Returns whether the guard has answered nothing for so long that it is no longer asked.
     pub(crate) fn is_lost(&self) -> bool {
         self.silent.load(Ordering::Relaxed) >= MAX_SILENT
     }

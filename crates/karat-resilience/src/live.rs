@@ -23,7 +23,7 @@ use crate::route::{Connected, Route, Servers};
 use crate::set::Case;
 use crate::world::{compile, holds};
 
-/// So many starts that fail in a row mean that the defence is lost.
+/// This many failed starts in a row mean that the defence is lost.
 const MAX_FAILED_STARTS: u32 = 3;
 /// The most changes of the state that a run keeps.
 const MAX_CHANGES: usize = 50;

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use karat_core::adapter::program;
 use karat_io::input::write_atomic;
-use karat_io::process::{Process, Program};
+use karat_io::process::Process;
 use karat_mcp::serve::{self, HttpServer, Offer, Respond};
 use karat_mcp::{Options, ServerSpec, Session};
 use serde_json::{Value, json};
@@ -261,12 +262,8 @@ async fn through(
             (Session::start(&spec, options).await.map_err(|error| error.to_string())?, None)
         }
         Some(url) => {
-            let program = Program {
-                command: started,
-                env,
-                folder: options.folder.clone(),
-                ..Program::default()
-            };
+            let folder = options.folder.as_deref().unwrap_or(Path::new("."));
+            let program = program(&started, &env, folder)?;
             let (mut process, stdin, mut stdout) = Process::spawn(&program)?;
             // Its output is read, and its input stays open, for as long as it runs.
             serving.push(tokio::spawn(async move {

@@ -53,7 +53,7 @@ pub struct Case {
 
 impl Case {
     /// The id of its item in a report: world, task, goal and style.
-    pub fn item_id(&self) -> String {
+    pub(crate) fn item_id(&self) -> String {
         let start = format!("{}/{}", self.world.name, self.task.id);
         match &self.attack {
             Some(attack) => format!("{start}/{}/{}", attack.goal.id, attack.style),

@@ -158,7 +158,7 @@ pub struct Goal {
 }
 
 impl Goal {
-    /// The order as the attacker gives it: in words, and as calls that can be followed to the letter.
+    /// The order as the attacker gives it: as text, and as calls that can be followed to the letter.
     pub fn order(&self) -> String {
         let calls: Vec<String> = self
             .calls
@@ -298,7 +298,7 @@ impl World {
     }
 
     /// Returns whether a command of the user's serves the world.
-    pub fn is_served_elsewhere(&self) -> bool {
+    pub(crate) fn is_served_elsewhere(&self) -> bool {
         self.tools.is_empty()
     }
 

@@ -105,7 +105,7 @@ fn rounds(chances: &[Chance]) -> u32 {
     (1..most).find(|rounds| f64::from(*rounds) * hits >= ENOUGH_HITS).unwrap_or(most)
 }
 
-/// The scores of each query, averaged over so many random orders.
+/// The scores of each query, averaged over this many random orders.
 fn shuffled(dataset: &Dataset, limit: usize, rounds: u32, seed: u64) -> Vec<Scores> {
     let mut draws = Draws::from_seed(seed);
     let mut order: Vec<&str> = dataset.tools.iter().map(|tool| tool.tool_id.as_str()).collect();
@@ -202,10 +202,10 @@ fn averages(scores: &[Scores]) -> Vec<Measured> {
         let values: Vec<f64> = scores.iter().filter_map(|scores| scores[place]).collect();
         let value = stats::mean(&values);
         Measured {
-            id: measure.to_string(),
+            better: better(&measure.id()),
+            id: measure.id(),
             value: value.ok(),
             n: values.len() as u64,
-            better: better(&measure.to_string()),
             per_run: vec![value.ok()],
             interval: None,
             count: None,
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lucky_draw_on_a_small_set_is_no_reason_to_doubt() {
+    fn a_lucky_shuffle_on_a_small_set_does_not_fail_the_control() {
         // In the order of the ids, as a dataset holds them.
         let tool = |number: usize| Tool {
             tool_id: format!("s:t{number:02}"),

@@ -226,7 +226,7 @@ impl Dataset {
     }
 
     /// Returns whether any query says whether something should be found.
-    pub fn has_triggers(&self) -> bool {
+    pub(crate) fn has_triggers(&self) -> bool {
         self.queries.iter().any(|query| query.should_trigger.is_some())
     }
 

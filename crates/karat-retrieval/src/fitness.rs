@@ -115,7 +115,7 @@ impl Fitness {
     /// Indexes the corpus as it is.
     ///
     /// # Errors
-    /// When there is no such engine, or it cannot be built.
+    /// If there is no such engine, or it cannot be built.
     pub fn new(dataset: Dataset, options: Options) -> Result<Fitness, EvalError> {
         let builtin =
             engines::find(&options.engine).ok_or_else(|| engines::unknown(&options.engine))?;
@@ -494,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_above_is_named() {
+    fn tools_ranked_above_are_named() {
         let mut fitness = fitness();
         let line = r#"{"id": 7, "overrides": {"git:open": {"description": "Some other text with a defect in it."}, "jira:open": "report a defect"}, "queries": ["a"]}"#;
         let answer = fitness.answer(line);

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 
 use crate::dataset::MAX_RELEVANCE;
 
-/// What was read, ready to be written.
+/// The imported data, ready to be written.
 #[derive(Debug, Default, PartialEq)]
 pub struct Imported {
     /// The tools, as a corpus file has them.

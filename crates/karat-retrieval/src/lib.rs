@@ -159,8 +159,7 @@ impl Evaluation for Retrieval {
     }
 
     fn computes(config: &Config, data: &Dataset) -> Option<Computes> {
-        let specs = score::specs(data, config.counts_tokens());
-        let metrics = specs.iter().map(|spec| spec.id.to_owned()).collect();
+        let metrics = score::metric_ids(data, config.counts_tokens());
         Some(Computes { metrics, slices: score::slices(data), open: false })
     }
 
@@ -265,7 +264,7 @@ impl Evaluation for Retrieval {
         }
         let refs: Vec<&Item> = items.iter().collect();
         let counted = score::counts_tokens(outcomes);
-        let specs = score::specs(data, counted);
+        let ids = score::metric_ids(data, counted);
         let depth = match observed.recorded {
             true => longest(outcomes).max(1),
             false => entry.config.limit,
@@ -275,13 +274,10 @@ impl Evaluation for Retrieval {
         let mut warnings = score::remarks(data, &items, &anomalies);
         warnings.extend(facts.warnings.iter().cloned());
         Ok(Scored {
-            metrics: specs
-                .iter()
-                .map(|spec| aggregate::measure(*spec, &refs, runs, seed))
-                .collect(),
+            metrics: ids.iter().map(|id| aggregate::measure(id, &refs, runs, seed)).collect(),
             slices: ["split", "kind", "server"]
                 .iter()
-                .flat_map(|by| aggregate::slices(by, &specs, &items, runs, seed))
+                .flat_map(|by| aggregate::slices(by, &ids, &items, runs, seed))
                 .collect(),
             conventions: score::conventions(
                 data,

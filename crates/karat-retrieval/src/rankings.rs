@@ -20,7 +20,7 @@ use crate::ranking::{Ranked, Ranking};
 use karat_core::error::EvalError;
 
 /// The most runs that a file may be of; as many as a project may ask for.
-const MOST_RUNS: u32 = 10_000;
+const MAX_RUNS: u32 = 10_000;
 
 /// The meaning of a query without lines in a TREC run: the format does not say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Rankings {
     /// Reads lines of rankings, a run journal, or a report.
     ///
     /// # Errors
-    /// When the file is none of them, or answers a query twice in one run.
+    /// If the file is none of these, or answers a query twice in one run.
     pub fn load(path: &Path) -> Result<Rankings, EvalError> {
         match Format::of(path) {
             Some(Format::Json) => Self::from_report(path, &Report::load(path)?),
@@ -76,7 +76,7 @@ impl Rankings {
     /// Reads a TREC run.
     ///
     /// # Errors
-    /// When it is none.
+    /// If the file is not a valid TREC run.
     pub fn load_trec(path: &Path, absent: Absent) -> Result<Rankings, EvalError> {
         let entries = trec::read_run(path)
             .map_err(EvalError::config)?
@@ -122,8 +122,8 @@ impl Rankings {
                 },
                 _ => return Err(wrong("a line is {\"id\", \"ranked\": […]}").into()),
             };
-            if entry.run >= MOST_RUNS {
-                return Err(wrong(&format!("runs go from 0 to {}", MOST_RUNS - 1)).into());
+            if entry.run >= MAX_RUNS {
+                return Err(wrong(&format!("runs go from 0 to {}", MAX_RUNS - 1)).into());
             }
             match seen.entry((entry.run, entry.id.clone())) {
                 Slot::Vacant(slot) => {
@@ -167,7 +167,7 @@ impl Rankings {
     /// One outcome for each query and run.
     ///
     /// # Errors
-    /// When a query is ranked that the golden set does not have: the files do not belong together.
+    /// If a query is ranked that the golden set does not have: the files do not belong together.
     pub fn outcomes(
         &self,
         path: &Path,
@@ -227,7 +227,7 @@ impl Rankings {
     }
 }
 
-/// Checks every line of a journal by its check sum.
+/// Checks every line of a journal by its checksum.
 fn check_sums(path: &Path) -> Result<(), EvalError> {
     let mut lines = input::lines(path, &Limits::default())?;
     while let Some((number, text)) = lines.next_line()? {

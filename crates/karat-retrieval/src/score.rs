@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use karat_core::aggregate::{Average, Spec};
 use karat_core::journal::{Entry, Outcome};
 use karat_core::observed::{self, Observed, RankedTool};
-use karat_core::report::{Item, ItemError};
+use karat_core::report::{Item, ItemError, Scores};
+use karat_metrics::MetricId;
 use karat_metrics::ranking::{JudgedRanking, Measure, Rules};
 
 use crate::dataset::{Dataset, Query, Versions};
@@ -13,44 +13,48 @@ use crate::ranking::{Ranked, Ranking};
 use karat_core::report::{CORPUS_VERSION, GOLDEN_VERSION};
 
 /// The headline metrics, in the order of the report.
-pub const SPECS: &[Spec] = &[
-    Spec { id: "recall@1", kind: Average::Mean },
-    Spec { id: "recall@3", kind: Average::Mean },
-    Spec { id: "recall@5", kind: Average::Mean },
-    Spec { id: "recall@10", kind: Average::Mean },
-    Spec { id: "success@5", kind: Average::Rate },
-    Spec { id: "mrr", kind: Average::Mean },
-    Spec { id: "mrr@10", kind: Average::Mean },
-    Spec { id: "ndcg@10", kind: Average::Mean },
-    Spec { id: "map", kind: Average::Mean },
-    Spec { id: "map@10", kind: Average::Mean },
-    Spec { id: "comprehensiveness@5", kind: Average::Rate },
-    Spec { id: "hard_negative_rate", kind: Average::Rate },
+const MEASURES: [Measure; 12] = [
+    Measure::known("recall@1"),
+    Measure::known("recall@3"),
+    Measure::known("recall@5"),
+    Measure::known("recall@10"),
+    Measure::known("success@5"),
+    Measure::known("mrr"),
+    Measure::known("mrr@10"),
+    Measure::known("ndcg@10"),
+    Measure::known("map"),
+    Measure::known("map@10"),
+    Measure::known("comprehensiveness@5"),
+    Measure::known("hard_negative_rate"),
 ];
 
 /// The tokens of the answers: the last metric, if they are counted.
-pub const ANSWER_TOKENS: Spec = Spec { id: "answer_tokens", kind: Average::Mean };
+pub(crate) const ANSWER_TOKENS: MetricId = MetricId::known("answer_tokens");
 
 /// The metrics of a golden set that says where nothing should be found.
-pub const TRIGGERS: &[Spec] = &[
-    Spec { id: "trigger.recall", kind: Average::Rate },
-    Spec { id: "trigger.false_fire_rate", kind: Average::Rate },
-    Spec { id: "trigger.confusion_rate", kind: Average::Rate },
+pub(crate) const TRIGGERS: [MetricId; 3] = [
+    MetricId::known("trigger.recall"),
+    MetricId::known("trigger.false_fire_rate"),
+    MetricId::known("trigger.confusion_rate"),
 ];
 
 /// The metrics over a dataset, with or without tokens.
-pub fn specs(dataset: &Dataset, tokens: bool) -> Vec<Spec> {
-    let triggers = if dataset.has_triggers() { TRIGGERS } else { &[] };
-    let own = SPECS.iter().chain(triggers).copied();
-    own.chain(tokens.then_some(ANSWER_TOKENS)).collect()
+pub fn metric_ids(dataset: &Dataset, tokens: bool) -> Vec<MetricId> {
+    let triggers = dataset.has_triggers().then_some(TRIGGERS).into_iter().flatten();
+    headline_ids().chain(triggers).chain(tokens.then_some(ANSWER_TOKENS)).collect()
+}
+
+/// The ids of the headline metrics, in the order of the report.
+pub fn headline_ids() -> impl Iterator<Item = MetricId> {
+    MEASURES.into_iter().map(Measure::id)
 }
 
 /// Returns whether tokens were counted.
-pub fn counts_tokens(entries: &[Entry<Ranking>]) -> bool {
+pub(crate) fn counts_tokens(entries: &[Entry<Ranking>]) -> bool {
     entries.iter().any(|entry| tokens(entry).is_some())
 }
 
-/// What fired, by [`TRIGGERS`]: the first result fires.
+/// The scores of [`TRIGGERS`]: the first result fires.
 fn triggers(query: &Query, ranking: &Ranking) -> [Option<f64>; 3] {
     let fired = ranking.ranked.first();
     let grade = |ranked: &Ranked| {
@@ -73,22 +77,6 @@ fn tokens(entry: &Entry<Ranking>) -> Option<u64> {
         Outcome::Failure { .. } => None,
     }
 }
-
-/// The same metrics as measures; a test holds the two lists together.
-const MEASURES: [Measure; 12] = [
-    Measure::known("recall@1"),
-    Measure::known("recall@3"),
-    Measure::known("recall@5"),
-    Measure::known("recall@10"),
-    Measure::known("success@5"),
-    Measure::known("mrr"),
-    Measure::known("mrr@10"),
-    Measure::known("ndcg@10"),
-    Measure::known("map"),
-    Measure::known("map@10"),
-    Measure::known("comprehensiveness@5"),
-    Measure::known("hard_negative_rate"),
-];
 
 /// The metrics that look further than the results that are asked for, in a sentence.
 pub fn beyond(limit: usize) -> Option<String> {
@@ -119,13 +107,13 @@ pub fn short(limit: usize, possible: usize, longest: usize) -> Option<String> {
         .collect();
     Some(format!(
         "asked for {limit} results, never got more than {longest}: {} are cut off there; if the search \
-         gives so many at once, `page_size` and `next` of `answer` ask for the rest",
+         gives no more at once, `page_size` and `next` of `answer` ask for the rest",
         cut.join(", ")
     ))
 }
 
-/// The remark on scores that rise down the list in most answers: perhaps the order is reversed.
-pub fn rising(entries: &[Entry<Ranking>]) -> Option<String> {
+/// The remark on scores that increase down the list in most answers: perhaps the order is reversed.
+pub(crate) fn rising(entries: &[Entry<Ranking>]) -> Option<String> {
     let scores = entries.iter().filter_map(|entry| match &entry.outcome {
         Outcome::Answer(ranking) => {
             let scores: Option<Vec<f64>> = ranking.ranked.iter().map(|one| one.score).collect();
@@ -143,7 +131,7 @@ pub fn rising(entries: &[Entry<Ranking>]) -> Option<String> {
     }
     let first = first.filter(|_| rising * 2 > scored)?;
     Some(format!(
-        "in {rising} of {scored} answers the scores rise down the list (first: {first}); the order of \
+        "in {rising} of {scored} answers the scores increase down the list (first: {first}); the order of \
          the list counts: is it worst first?"
     ))
 }
@@ -164,13 +152,13 @@ pub fn items(dataset: &Dataset, entries: &[Entry<Ranking>]) -> (Vec<Item>, Anoma
         by_id.entry(&entry.id).or_default().push(entry);
     }
     let mut anomalies = Anomalies::default();
-    let specs = specs(dataset, counts_tokens(entries));
+    let ids = metric_ids(dataset, counts_tokens(entries));
     let items = dataset
         .queries
         .iter()
         .filter_map(|query| {
             let runs = by_id.get(query.id.as_str())?;
-            Some(item(dataset, query, runs, &specs, &mut anomalies))
+            Some(item(dataset, query, runs, &ids, &mut anomalies))
         })
         .collect();
     (items, anomalies)
@@ -180,7 +168,7 @@ fn item(
     dataset: &Dataset,
     query: &Query,
     runs: &[&Entry<Ranking>],
-    specs: &[Spec],
+    ids: &[MetricId],
     anomalies: &mut Anomalies,
 ) -> Item {
     let relevant = query.labels.iter().any(|label| label.relevance > 0);
@@ -196,31 +184,29 @@ fn item(
                 observed.get_or_insert_with(|| observe(query, ranking));
                 note_unknown(dataset, ranking, anomalies);
                 match judged(query, ranking) {
-                    Ok(judged) if relevant => score(&judged),
-                    Ok(_) => undefined(),
+                    Ok(judged) if relevant => score(ids, &judged),
+                    Ok(_) => undefined(ids),
                     Err(message) => {
                         error.get_or_insert(ItemError {
                             class: "invalid_answer".to_owned(),
                             message,
                         });
-                        undefined()
+                        undefined(ids)
                     }
                 }
             }
             Outcome::Failure { class, message } => {
                 error.get_or_insert(ItemError { class: class.clone(), message: message.clone() });
-                undefined()
+                undefined(ids)
             }
         };
-        let triggered = specs.iter().any(|spec| spec.id == TRIGGERS[0].id);
+        let triggered = ids.contains(&TRIGGERS[0]);
         if let (true, Outcome::Answer(ranking)) = (triggered, &entry.outcome) {
-            for (spec, value) in TRIGGERS.iter().zip(triggers(query, ranking)) {
-                scores.insert(spec.id.to_owned(), value);
-            }
+            scores.extend(TRIGGERS.into_iter().zip(triggers(query, ranking)));
         }
-        if specs.iter().any(|spec| spec.id == ANSWER_TOKENS.id) {
+        if ids.contains(&ANSWER_TOKENS) {
             // A cost is a cost whether or not the answer can be scored.
-            scores.insert(ANSWER_TOKENS.id.to_owned(), tokens(entry).map(|tokens| tokens as f64));
+            scores.insert(ANSWER_TOKENS, tokens(entry).map(|tokens| tokens as f64));
         }
         per_run.push(scores);
     }
@@ -228,12 +214,12 @@ fn item(
         query: query.query.clone(),
         ..observed::Ranking::default()
     });
-    let metrics = specs
+    let metrics = ids
         .iter()
-        .map(|spec| {
+        .map(|id| {
             let defined: Vec<f64> =
-                per_run.iter().filter_map(|run| run.get(spec.id).copied().flatten()).collect();
-            (spec.id.to_owned(), karat_metrics::stats::mean(&defined).ok())
+                per_run.iter().filter_map(|run| run.get(id).copied().flatten()).collect();
+            (id.clone(), karat_metrics::stats::mean(&defined).ok())
         })
         .collect();
     if per_run.len() == 1 {
@@ -250,15 +236,15 @@ fn item(
     }
 }
 
-fn undefined() -> BTreeMap<String, Option<f64>> {
-    SPECS.iter().map(|spec| (spec.id.to_owned(), None)).collect()
+fn undefined(ids: &[MetricId]) -> Scores {
+    ids.iter().take(MEASURES.len()).map(|id| (id.clone(), None)).collect()
 }
 
-fn score(ranking: &JudgedRanking) -> BTreeMap<String, Option<f64>> {
-    SPECS
-        .iter()
+/// The headline metrics of a ranking; their ids come first in the list.
+fn score(ids: &[MetricId], ranking: &JudgedRanking) -> Scores {
+    ids.iter()
         .zip(MEASURES)
-        .map(|(spec, measure)| (spec.id.to_owned(), ranking.score(measure).ok()))
+        .map(|(id, measure)| (id.clone(), ranking.score(measure).ok()))
         .collect()
 }
 
@@ -369,11 +355,10 @@ fn observe(query: &Query, ranking: &Ranking) -> observed::Ranking {
 
 /// Returns whether an item has any score.
 pub(crate) fn has_score(item: &Item) -> bool {
-    let mut scores = SPECS.iter().chain(TRIGGERS);
-    scores.any(|spec| item.metrics.get(spec.id).copied().flatten().is_some())
+    item.metrics.iter().any(|(id, score)| score.is_some() && *id != ANSWER_TOKENS)
 }
 
-/// The rules behind the numbers; `limit` is none where a file holds the rankings.
+/// The rules behind the numbers; `limit` is `None` where a file holds the rankings.
 pub(crate) fn conventions(
     dataset: &Dataset,
     limit: Option<usize>,
@@ -470,13 +455,6 @@ mod tests {
     use super::*;
     use crate::dataset::Label;
 
-    #[test]
-    fn measures_and_ids_are_the_same_list() {
-        let ids: Vec<String> = MEASURES.iter().map(ToString::to_string).collect();
-        let specs: Vec<&str> = SPECS.iter().map(|spec| spec.id).collect();
-        assert_eq!(ids, specs);
-    }
-
     fn query(labels: &[(&str, u8)]) -> Query {
         Query {
             id: "q".to_owned(),
@@ -516,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn what_outranked_the_right_tool_is_told() {
+    fn tools_that_outrank_the_right_one_are_reported() {
         let dataset = dataset(query(&[("a:right", 2), ("b:gone", 1), ("c:trap", 0)]));
         let (items, _) = items(&dataset, &[entry(0, &["c:trap", "x:other", "a:right"])]);
         let item = &items[0];

@@ -17,7 +17,7 @@ const FILE: &str = "SKILL.md";
 /// The number of folders below the given one that are looked into.
 const DEPTH: usize = 4;
 /// The most skills of a folder.
-const MOST: usize = 100_000;
+const MAX_SKILLS: usize = 100_000;
 
 #[derive(Deserialize)]
 struct FrontMatter {
@@ -95,7 +95,7 @@ fn find(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Inp
     for entry in std::fs::read_dir(folder).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
         let kind = entry.file_type().map_err(unreadable)?;
-        if kind.is_file() && entry.file_name() == FILE && files.len() < MOST {
+        if kind.is_file() && entry.file_name() == FILE && files.len() < MAX_SKILLS {
             files.push(entry.path());
         } else if kind.is_dir() && depth > 0 {
             find(&entry.path(), depth - 1, files)?;
@@ -131,7 +131,7 @@ mod tests {
             std::fs::write(path, text).unwrap();
         };
         let mut corpus = Corpus::default();
-        assert!(add(folder.path(), &mut corpus).is_err(), "an empty folder is no corpus");
+        assert!(add(folder.path(), &mut corpus).is_err(), "an empty folder is not a corpus");
         write("pdf/SKILL.md", "---\nname: pdf\ndescription: Fill in forms.\n---\n# PDF\n");
         write("more/xlsx/SKILL.md", "---\nname: xlsx\n---\n");
         write("pdf/README.md", "no skill");

@@ -193,7 +193,7 @@ impl SystemConfig {
     }
 
     /// Returns whether others keep it running: it may not have indexed everything yet.
-    pub fn is_live(&self) -> bool {
+    pub(crate) fn is_live(&self) -> bool {
         self.http.is_some() || self.mcp.is_some()
     }
 }

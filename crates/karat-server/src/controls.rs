@@ -8,13 +8,14 @@ use std::sync::Arc;
 use karat_core::aggregate;
 use karat_core::expect::Matcher;
 use karat_core::report::{Control, Item};
+use karat_io::text::first_few;
 use serde_json::{Value, json};
 
 use crate::compliance::Contract;
 use crate::observation::{Attempt, Called, CaseRun, Outcome};
 use crate::score::{self, PASS_RATE};
 use crate::suite::{Case, Ending, Feature, Role, Step};
-use crate::warnings::first_few;
+use crate::warnings::NAMED;
 
 /// A server that answers every call in the same way.
 struct Simulated {
@@ -103,12 +104,12 @@ fn simulate(
         .collect();
     let cases = match passed.is_empty() {
         true => String::new(),
-        false => format!("; it passes {}", first_few(&passed)),
+        false => format!("; it passes {}", first_few(&passed, NAMED)),
     };
     Control {
         name: server.name.to_owned(),
         expected: format!("{}{cases}", server.expected),
-        metrics: vec![aggregate::measure(PASS_RATE, &items.iter().collect::<Vec<_>>(), 1, seed)],
+        metrics: vec![aggregate::measure(&PASS_RATE, &items.iter().collect::<Vec<_>>(), 1, seed)],
         ok: passed.is_empty(),
     }
 }

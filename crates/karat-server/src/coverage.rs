@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use karat_core::journal::{Entry, Outcome as Kept};
 use karat_core::report::Measured;
 use karat_mcp::Definition;
+use karat_metrics::metric;
 use serde_json::Value;
 
 use crate::observation::{CaseRun, Outcome};
@@ -42,13 +43,13 @@ pub(crate) fn metrics(tools: &[Definition], outcomes: &[Entry<CaseRun>]) -> Vec<
     let known = parameters.iter().filter(|one| used.contains(one)).count();
     let (all, none) = (tools.len() as u64, "the server has no tools");
     vec![
-        rate("coverage.tools", count(&called) as u64, all, none),
+        rate(metric!("coverage.tools"), count(&called) as u64, all, none),
         rate(
-            "coverage.parameters",
+            metric!("coverage.parameters"),
             known as u64,
             parameters.len() as u64,
             "no tool has parameters",
         ),
-        rate("coverage.errors", count(&failed) as u64, all, none),
+        rate(metric!("coverage.errors"), count(&failed) as u64, all, none),
     ]
 }

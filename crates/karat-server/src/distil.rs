@@ -70,7 +70,7 @@ impl Ended {
 /// a comment.
 ///
 /// # Errors
-/// If the file is not a recording, no case comes of it, or the server does not start.
+/// If the file is not a recording or yields no cases, or the server does not start.
 pub async fn distil(
     path: &Path,
     allow_destructive: bool,
@@ -125,7 +125,7 @@ pub async fn distil(
     };
     if draft.cases.is_empty() {
         return Err(EvalError::NothingMeasured(format!(
-            "{}: no case comes of it; it has {calls} answered calls of tools, resources and prompts",
+            "{}: yields no cases; it has {calls} answered calls of tools, resources and prompts",
             path.display()
         )));
     }

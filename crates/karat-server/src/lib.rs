@@ -37,4 +37,4 @@ pub mod system;
 pub mod tasks;
 mod warnings;
 
-pub use crate::suites::{AcceptSnapshots, Suites, run_and_accept};
+pub use crate::suites::{AcceptSnapshots, Suites};

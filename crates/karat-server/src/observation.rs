@@ -222,7 +222,7 @@ impl Outcome {
     }
 
     /// Returns whether the tool reports an error.
-    pub fn is_tool_error(&self) -> bool {
+    pub(crate) fn is_tool_error(&self) -> bool {
         matches!(self, Outcome::Result { result } if result.get("isError") == Some(&Value::Bool(true)))
     }
 

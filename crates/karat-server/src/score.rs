@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use karat_core::aggregate::{self, Average, Spec};
+use karat_core::aggregate;
 use karat_core::expect::Answer;
 use karat_core::observed::{self, Observed};
 use karat_core::report::{Count, Item, Measured, Slice};
 use karat_io::text::clip;
-use karat_metrics::stats;
+use karat_metrics::{MetricId, metric, stats};
 
 use crate::compliance::{Contract, Fit};
 use crate::judge::{Judgement, MAX_COLUMNS, judge, place};
@@ -19,7 +19,7 @@ use crate::suite::{Case, Ending, Role};
 const MAX_REASONS: usize = 20;
 
 /// The share of cases that pass.
-pub(crate) const PASS_RATE: Spec = Spec { id: "pass_rate", kind: Average::Rate };
+pub(crate) const PASS_RATE: MetricId = MetricId::known("pass_rate");
 
 /// A scored case, with the counts that metrics over all cases need.
 pub(crate) struct ScoredCase {
@@ -115,10 +115,10 @@ pub(crate) fn score(case: &Case, run: &CaseRun, contract: &Contract, target: f64
         group: None,
         tags: tags(case),
         metrics: BTreeMap::from([
-            ("pass_rate".to_owned(), reached),
-            ("reliability".to_owned(), share(attempts)),
-            ("schema.input".to_owned(), share(schemas.input)),
-            ("schema.output".to_owned(), share(schemas.output)),
+            (PASS_RATE, reached),
+            (metric!("reliability"), share(attempts)),
+            (metric!("schema.input"), share(schemas.input)),
+            (metric!("schema.output"), share(schemas.output)),
         ]),
         per_run: Vec::new(),
         observed: Some(Observed::Suite(observed::Suite {
@@ -181,24 +181,24 @@ pub(crate) fn tags(case: &Case) -> BTreeMap<String, String> {
 /// The metrics over all cases, or over those of a slice.
 fn over(scored: &[&ScoredCase], seed: u64) -> Vec<Measured> {
     let items: Vec<&Item> = scored.iter().map(|case| &case.item).collect();
-    let rate = |id: &str, count: fn(&ScoredCase) -> Count, nothing: &str| {
+    let rate = |id: MetricId, count: fn(&ScoredCase) -> Count, nothing: &str| {
         let counts = || scored.iter().map(|case| count(case));
         let hits = counts().map(|count| count.hits).sum();
         rate(id, hits, counts().map(|count| count.of).sum(), nothing)
     };
     vec![
-        aggregate::measure(PASS_RATE, &items, 1, seed),
+        aggregate::measure(&PASS_RATE, &items, 1, seed),
         rate(
-            "schema.input",
+            metric!("schema.input"),
             |case| case.schemas.input,
             "no call that expects a result of a tool that the server has",
         ),
         rate(
-            "schema.output",
+            metric!("schema.output"),
             |case| case.schemas.output,
             "no result of a tool that declares an outputSchema",
         ),
-        rate("reliability", |case| case.attempts, "no case was run"),
+        rate(metric!("reliability"), |case| case.attempts, "no case was run"),
     ]
 }
 
@@ -219,7 +219,7 @@ fn pass_hat(scored: &[ScoredCase], seed: u64) -> Vec<Measured> {
             let found = stats::pass_hat_k(case.attempts.of, case.attempts.hits, k);
             (case.item.id.as_str(), found.ok().filter(|_| case.attempts.of > 1))
         });
-        aggregate::over_tasks(&format!("pass^{k}"), scores, seed)
+        aggregate::over_tasks(&MetricId::new(&format!("pass^{k}")), scores, seed)
     };
     let last = (most > EVERY_K).then_some(most);
     (1..=most.min(EVERY_K)).chain(last).map(over).collect()

@@ -389,7 +389,7 @@ fn untested(cases: &[Arc<Case>], contract: &Contract) -> Option<Check> {
 ///
 /// # Errors
 /// If nothing could be measured, or a snapshot cannot be written.
-pub async fn run_and_accept(
+pub(crate) async fn run_and_accept(
     entry: &Entry<Suites>,
     context: &RunContext<'_>,
 ) -> Result<Report, EvalError> {

@@ -189,7 +189,7 @@ impl Server {
     }
 
     /// The number of restarts.
-    pub fn restarts(&self) -> u64 {
+    pub(crate) fn restarts(&self) -> u64 {
         self.restarts.load(Ordering::Relaxed)
     }
 
@@ -361,7 +361,7 @@ impl Server {
     /// Makes the calls after the last case. Returns the problems of those that did not clean up;
     /// they do not affect scores. A call that needs a value which only cases outside of `ran` save
     /// is left out: those cases left nothing behind.
-    pub async fn tear_down(&self, steps: &[Step], ran: &[Arc<Case>]) -> Vec<String> {
+    pub(crate) async fn tear_down(&self, steps: &[Step], ran: &[Arc<Case>]) -> Vec<String> {
         let mut problems = Vec::new();
         let mut session = None;
         let mut values = self.scope().await;
@@ -516,7 +516,7 @@ fn filled(step: &Step, values: &mut Scope) -> Result<Map<String, Value>, String>
     arguments
 }
 
-/// An answer, and what was seen next to it.
+/// An answer, with what was observed during the call.
 struct Answered {
     sent: Sent,
     task: Option<TaskRun>,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use karat_core::finding::Severity;
 use karat_core::journal::{Entry, Outcome};
+use karat_io::text::first_few;
 use karat_mcp::Redactor;
 
 use crate::compliance::Contract;
@@ -15,16 +16,7 @@ use crate::score::ScoredCase;
 use crate::suite::{Case, Ending, Step};
 
 /// The number of names that are listed.
-const NAMED: usize = 5;
-
-/// The first names of a list, and the number of the others.
-pub(crate) fn first_few(names: &[&str]) -> String {
-    let named = names[..names.len().min(NAMED)].join(", ");
-    match names.len().saturating_sub(NAMED) {
-        0 => named,
-        more => format!("{named} and {more} more"),
-    }
-}
+pub(crate) const NAMED: usize = 5;
 
 /// Failed attempts, counted by class.
 pub(crate) fn failures(scored: &[ScoredCase]) -> Option<String> {
@@ -51,7 +43,8 @@ pub(crate) fn untested_tools(cases: &[Arc<Case>], contract: &Contract) -> Option
         cases.iter().flat_map(|case| case.steps()).filter_map(Step::called_tool).collect();
     let untested: Vec<&str> = contract.names().filter(|name| !called.contains(name)).collect();
     let (count, all) = (untested.len(), contract.names().count());
-    (count > 0).then(|| format!("no case calls {count} of {all} tools: {}", first_few(&untested)))
+    (count > 0)
+        .then(|| format!("no case calls {count} of {all} tools: {}", first_few(&untested, NAMED)))
 }
 
 /// Cases that expect an error and call a tool that the server does not have.
@@ -67,7 +60,7 @@ pub(crate) fn missing_tools(cases: &[Arc<Case>], contract: &Contract) -> Option<
         1 => "1 case calls".to_owned(),
         n => format!("{n} cases call"),
     };
-    Some(format!("{call} a tool that the server lacks: {}", first_few(&missing)))
+    Some(format!("{call} a tool that the server lacks: {}", first_few(&missing, NAMED)))
 }
 
 /// Values that do not have the format that a schema declares.
@@ -99,7 +92,10 @@ pub(crate) fn suspicious_results(outcomes: &[Entry<CaseRun>]) -> Vec<String> {
     }
     let warning = |(rule, mut ids): (&str, Vec<&str>)| {
         ids.dedup();
-        format!("results have text that detectors take for an attack [{rule}]: {}", first_few(&ids))
+        format!(
+            "results have text that detectors take for an attack [{rule}]: {}",
+            first_few(&ids, NAMED)
+        )
     };
     found.into_iter().map(warning).collect()
 }

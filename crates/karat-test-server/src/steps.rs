@@ -248,7 +248,7 @@ impl Call {
     }
 
     fn stderr(&self, text: &str) {
-        // A client that does not read is no reason to fail.
+        // A client that does not read is not a reason to fail.
         let _ = std::io::stderr().write_all(self.fill_text(text).as_bytes());
     }
 

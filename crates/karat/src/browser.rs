@@ -13,7 +13,7 @@ const USUAL: &str = match () {
 };
 
 /// Opens an address or a file. `BROWSER` names another program. Where none can be started, a note says
-/// what to open: the result is there all the same.
+/// what to open: the result is still there.
 pub(crate) fn open(target: &OsStr, terminal: &Terminal) {
     let chosen = std::env::var_os("BROWSER").filter(|name| !name.is_empty());
     let program = chosen.unwrap_or_else(|| USUAL.into());

@@ -39,22 +39,22 @@ impl Exit {
 pub(crate) struct Stop {
     pub(crate) exit: Exit,
     pub(crate) message: String,
-    /// True if what was answered until then need not be asked again.
-    pub(crate) can_go_on: bool,
+    /// True if `--resume` can continue from here.
+    pub(crate) resumable: bool,
 }
 
 impl Stop {
     pub(crate) fn bad_input(message: impl std::fmt::Display) -> Stop {
-        Stop { exit: Exit::BadInput, message: message.to_string(), can_go_on: false }
+        Stop { exit: Exit::BadInput, message: message.to_string(), resumable: false }
     }
 
-    /// Of an evaluation that was not carried out: for want of the system, or of right input.
+    /// The error of an evaluation that did not run: the system failed, or the input is invalid.
     fn of(error: &dyn std::fmt::Display, not_measured: bool) -> Stop {
         if not_measured { Stop::not_measured(error) } else { Stop::bad_input(error) }
     }
 
     pub(crate) fn not_measured(message: impl std::fmt::Display) -> Stop {
-        Stop { exit: Exit::NotMeasured, message: message.to_string(), can_go_on: false }
+        Stop { exit: Exit::NotMeasured, message: message.to_string(), resumable: false }
     }
 }
 
@@ -79,7 +79,7 @@ impl From<std::io::Error> for Stop {
 
 impl From<EvalError> for Stop {
     fn from(error: EvalError) -> Stop {
-        Stop { can_go_on: error.is_resumable(), ..Stop::of(&error, error.is_not_measured()) }
+        Stop { resumable: error.is_resumable(), ..Stop::of(&error, error.is_not_measured()) }
     }
 }
 

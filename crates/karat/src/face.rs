@@ -17,16 +17,16 @@ use karat_report::json;
 use karat_report::terminal::Style;
 use serde::Serialize;
 
-use crate::cli::{Color, Face};
+use crate::cli::{Color, GlobalArgs};
 use crate::exit::Stop;
 
-/// The shared face of all commands.
+/// The terminal that all commands print to.
 pub(crate) struct Terminal {
-    face: Face,
+    face: GlobalArgs,
 }
 
 impl Terminal {
-    pub(crate) fn new(face: Face) -> Terminal {
+    pub(crate) fn new(face: GlobalArgs) -> Terminal {
         Terminal { face }
     }
 
@@ -35,7 +35,7 @@ impl Terminal {
         self.face.json
     }
 
-    /// Returns whether only errors, what failed and what was asked for is said.
+    /// Returns whether `--quiet` was given.
     pub(crate) fn quiet(&self) -> bool {
         self.face.quiet
     }
@@ -100,7 +100,7 @@ impl Terminal {
         self.print_bytes(json_for_log(json).as_bytes())
     }
 
-    /// Says something on the side; not with `--quiet`.
+    /// Prints a message to stderr, unless `--quiet` was given.
     pub(crate) fn say(&self, text: &str) {
         if !self.face.quiet {
             let _ = writeln!(io::stderr(), "{}", for_log(text));
@@ -134,7 +134,7 @@ impl Terminal {
     }
 }
 
-/// A reader that has gone away has seen enough.
+/// Ignores a closed pipe.
 fn printed(written: io::Result<()>) -> Result<(), Stop> {
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),

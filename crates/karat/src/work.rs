@@ -25,7 +25,7 @@ const GRACE: Duration = Duration::from_millis(500);
 
 /// The number of signals that were taken where work waits.
 static TAKEN: AtomicU64 = AtomicU64::new(0);
-/// What the end means for the user.
+/// The message for the user if the work is stopped.
 static MESSAGE: Mutex<String> = Mutex::new(String::new());
 
 fn set_message(message: &str) {
@@ -127,7 +127,7 @@ pub(crate) fn until_stopped_twice<T>(
 }
 
 fn stopped(code: u8, message: &str) -> Stop {
-    Stop { exit: Exit::Stopped(code), message: message.to_owned(), can_go_on: false }
+    Stop { exit: Exit::Stopped(code), message: message.to_owned(), resumable: false }
 }
 
 fn unless_stopped<T>(

@@ -37,7 +37,7 @@ LESS = {
     "own+google-adk": WORDS,  # counts tokens of reasoning twice
     "openinference+dspy": WORDS,  # has no usage
 }
-# What stands before the name of a tool.
+# The prefix of the name of a tool.
 PREFIXES = {"own+semantic-kernel": "tools-", "own+opencode": "tools_", "own+gemini.plain.printed": "mcp_tools_"}
 # They run the calls of a round at once and record that alone, so the order is that in which the threads began.
 ANY_ORDER = ("openinference+crewai",)

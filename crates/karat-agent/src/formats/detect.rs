@@ -159,7 +159,7 @@ pub(crate) fn is_conversation(text: &str) -> bool {
     !all.is_empty() && all.iter().take(3).all(is_message)
 }
 
-/// What a document that is not a trace looks like, for a message.
+/// The kind of a document that is not a trace, for a message.
 pub(crate) fn describe(text: &str) -> Option<&'static str> {
     let mut fields = Fields::parse(text).ok()?;
     let mut has = |keys: &[&str]| keys.iter().all(|key| fields.raw(key).is_some());
@@ -179,13 +179,13 @@ pub(crate) fn describe(text: &str) -> Option<&'static str> {
         return Some("OpenTelemetry metrics, which say nothing about single runs");
     }
     if has(&["score", "reason"]) || has(&["judge", "vote"]) {
-        return Some("verdicts of a judge; give them with --verdicts");
+        return Some("verdicts of a judge; pass them with --verdicts");
     }
     if has(&["expect"]) || has(&["tasks"]) {
-        return Some("tasks; give them with --tasks, next to the traces");
+        return Some("tasks; pass them with --tasks, in addition to the traces");
     }
     if has(&["tools"]) {
-        return Some("a list of tools; give it with --tools, next to the traces");
+        return Some("a list of tools; pass it with --tools, in addition to the traces");
     }
     None
 }

@@ -331,8 +331,8 @@ fn call_of(fields: &Map<String, Value>) -> Option<Piece> {
     Some(Piece::Call { id: call_id(fields), call: Box::new(call) })
 }
 
-/// The answer in the call by which agents of smolagents end: `final_answer` with `answer` alone. It is no
-/// action of theirs.
+/// The answer in the call by which agents of smolagents end: `final_answer` with `answer` alone. It does
+/// not count as a tool call.
 pub(super) fn answer_in(call: &CallMade) -> Option<String> {
     let Arguments::Object(text) = &call.arguments else { return None };
     if call.name != "final_answer" {

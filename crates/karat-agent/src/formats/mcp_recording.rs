@@ -144,7 +144,7 @@ impl Importer for Recording {
         let mut fields = Fields::parse(text)?;
         if let Some(schema) = fields.get::<String>("schema")? {
             if !schema.starts_with(SCHEMA) {
-                return Err(Invalid::at("schema", format!("{schema:?} is no recording")));
+                return Err(Invalid::at("schema", format!("{schema:?} is not a recording")));
             }
             self.started = true;
             return Ok(());

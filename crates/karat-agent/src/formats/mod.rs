@@ -81,7 +81,7 @@ impl TraceFormat {
     }
 
     /// Returns whether records are samples of a peer, with the expected calls in them.
-    pub fn has_samples(self) -> bool {
+    pub(crate) fn has_samples(self) -> bool {
         matches!(self, TraceFormat::Ragas | TraceFormat::Deepeval)
     }
 

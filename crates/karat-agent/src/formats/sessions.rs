@@ -103,7 +103,7 @@ impl Importer for Sessions {
         // A result alone does not say which calls were made.
         all.retain(|one| !one.trace.messages.is_empty() || !one.dialog.calls.is_empty());
         all.sort_by_key(|session| session.first);
-        // What is printed has no prompt and a new id each time: the file tells the task.
+        // What is printed has no prompt and a new id each time: the file name identifies the task.
         if let [one] = &mut all[..]
             && one.dialog.input.is_none()
         {

@@ -6,20 +6,23 @@ use std::path::Path;
 
 use karat_core::aggregate;
 use karat_core::error::EvalError;
-use karat_core::report::{Count, Measured};
+use karat_core::report::{Count, Interval, Measured};
 use karat_io::input::{self, Limits};
 use karat_metrics::classification::Confusion;
 use karat_metrics::stats::{self, Bootstrap};
-use karat_metrics::{Score, Undefined};
+use karat_metrics::{MetricId, Score, Undefined};
 use serde::Deserialize;
 
 use super::{THRESHOLD, Verdicts};
-use crate::report::interval;
 use crate::trace::Trace;
 
 /// The metrics of a judge against labels.
-pub(crate) const IDS: [&str; 4] =
-    ["judge.accuracy", "judge.kappa", "judge.sensitivity", "judge.specificity"];
+pub(crate) const IDS: [MetricId; 4] = [
+    MetricId::known("judge.accuracy"),
+    MetricId::known("judge.kappa"),
+    MetricId::known("judge.sensitivity"),
+    MetricId::known("judge.specificity"),
+];
 
 /// One label of a person.
 #[derive(Deserialize)]
@@ -99,10 +102,10 @@ fn confusion(pairs: impl Iterator<Item = (bool, bool)>) -> Confusion {
     counts
 }
 
-fn measure(id: &str, pairs: &[(bool, bool)], left_out: u64, seed: u64) -> Measured {
+fn measure(id: &MetricId, pairs: &[(bool, bool)], left_out: u64, seed: u64) -> Measured {
     let all = confusion(pairs.iter().copied());
     let (tp, tn) = (all.true_positives, all.true_negatives);
-    let rate = match id {
+    let rate = match id.as_str() {
         "judge.accuracy" => {
             Some((tp + tn, pairs.len() as u64, "no trace has a label and a verdict"))
         }
@@ -123,12 +126,12 @@ fn measure(id: &str, pairs: &[(bool, bool)], left_out: u64, seed: u64) -> Measur
         }
     };
     Measured {
-        id: id.to_owned(),
+        id: id.clone(),
         value: value.ok(),
         n: rate.map_or(pairs.len() as u64, |(_, of, _)| of),
         better: aggregate::better(id),
         per_run: Vec::new(),
-        interval: found.filter(|i| i.low < i.high).map(|found| interval(found, method)),
+        interval: found.filter(|i| i.low < i.high).map(|found| Interval::new(found, method)),
         count: rate.filter(|(_, of, _)| *of > 0).map(|(hits, of, _)| Count::independent(hits, of)),
         undefined: value.err().map(|reason| reason.0.to_owned()),
         left_out,
@@ -146,13 +149,13 @@ mod tests {
             [((true, true), 40), ((false, false), 30), ((false, true), 10), ((true, false), 20)];
         let pairs: Vec<(bool, bool)> =
             counts.iter().flat_map(|(pair, count)| std::iter::repeat_n(*pair, *count)).collect();
-        let value = |id: &str| measure(id, &pairs, 0, 1).value.unwrap();
+        let value = |id: &str| measure(&id.into(), &pairs, 0, 1).value.unwrap();
         assert_eq!(value("judge.accuracy"), 0.7);
         assert!((value("judge.kappa") - 0.4).abs() < 1e-12);
         assert!((value("judge.sensitivity") - 2.0 / 3.0).abs() < 1e-12);
         assert_eq!(value("judge.specificity"), 0.75);
-        let kappa = measure("judge.kappa", &pairs, 0, 1).interval.unwrap();
+        let kappa = measure(&IDS[1], &pairs, 0, 1).interval.unwrap();
         assert!(kappa.low < 0.4 && kappa.high > 0.4);
-        assert!(measure("judge.specificity", &[(true, true)], 0, 1).undefined.is_some());
+        assert!(measure(&IDS[3], &[(true, true)], 0, 1).undefined.is_some());
     }
 }

@@ -28,9 +28,9 @@ use crate::trace::{Setting, Trace, Turns};
 /// The prompt, and its name in verdicts. A changed prompt is another file.
 const PROMPT: &str = include_str!("task-completion-v1.txt");
 /// The name of the prompt.
-pub const PROMPT_NAME: &str = "task-completion-v1";
+pub(crate) const PROMPT_NAME: &str = "task-completion-v1";
 /// A vote of at least this means that the task was completed.
-pub const THRESHOLD: f64 = 0.5;
+pub(crate) const THRESHOLD: f64 = 0.5;
 /// The number of times that a busy endpoint is asked again, and the pause before the first.
 const RETRIES: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(500);

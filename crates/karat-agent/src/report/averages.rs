@@ -2,29 +2,53 @@
 
 use std::collections::BTreeMap;
 
-use karat_core::aggregate::{self, Average};
-use karat_core::report::{Item, Measured, Slice};
-use karat_metrics::Undefined;
+use karat_core::aggregate;
+use karat_core::report::{Interval, Item, Measured, Slice};
+use karat_metrics::registry::Metric;
 use karat_metrics::stats::{self, Bootstrap};
+use karat_metrics::{MetricId, Undefined};
 
 use super::items::{Names, TaskKey, task_key};
-use super::numbers::{bare_item, interval, is_share};
+use super::numbers::bare_item;
 use crate::pipeline;
 use crate::scored::{MAX_SHOWN, ScoredSet, ScoredTrace};
 use crate::trace::Setting;
 
 /// Metrics that compare tools with none: means over tasks, which weigh the same however often each was
 /// run.
-const OVER_TASKS: [&str; 9] = [
-    "gauge.effectiveness",
-    "gauge.success_with_tools",
-    "gauge.success_without_tools",
-    "gauge.overhead_tokens",
-    "gauge.tokens_with_tools",
-    "gauge.tokens_without_tools",
-    "gauge.overhead_ms",
-    "gauge.ms_with_tools",
-    "gauge.ms_without_tools",
+const OVER_TASKS: [MetricId; 9] = [
+    MetricId::known("gauge.effectiveness"),
+    MetricId::known("gauge.success_with_tools"),
+    MetricId::known("gauge.success_without_tools"),
+    MetricId::known("gauge.overhead_tokens"),
+    MetricId::known("gauge.tokens_with_tools"),
+    MetricId::known("gauge.tokens_without_tools"),
+    MetricId::known("gauge.overhead_ms"),
+    MetricId::known("gauge.ms_with_tools"),
+    MetricId::known("gauge.ms_without_tools"),
+];
+
+/// The price of tools, in tokens or in time.
+struct Price {
+    /// The cost of a task with tools.
+    with: MetricId,
+    /// The overhead compared with no tools.
+    more: MetricId,
+    /// The sum with tools over the sum without.
+    ratio: MetricId,
+}
+
+static PRICES: [Price; 2] = [
+    Price {
+        with: MetricId::known("gauge.tokens_with_tools"),
+        more: MetricId::known("gauge.overhead_tokens"),
+        ratio: MetricId::known("gauge.overhead_tokens_ratio"),
+    },
+    Price {
+        with: MetricId::known("gauge.ms_with_tools"),
+        more: MetricId::known("gauge.overhead_ms"),
+        ratio: MetricId::known("gauge.overhead_ms_ratio"),
+    },
 ];
 
 /// The number of runs of every task: the fewest traces of a task with the same model, setting and
@@ -70,30 +94,26 @@ impl<'t> Averages<'t> {
 
     pub(super) fn headline(
         &self,
-        ids: &[(String, Average)],
+        ids: &[MetricId],
         items: &[Item],
         set: &ScoredSet,
     ) -> Vec<Measured> {
         let items: Vec<&Item> = items.iter().collect();
         let mut metrics = Vec::new();
-        let measured = mapped(ids, items.len(), |(id, kind)| self.measure(id, *kind, &items));
-        for ((id, _), mut measured) in ids.iter().zip(measured) {
+        let measured = mapped(ids, items.len(), |id| self.measure(id, &items));
+        for (id, mut measured) in ids.iter().zip(measured) {
             if measured.value.is_none() {
                 measured.undefined = Some(reason(id, set));
             }
             metrics.push(measured);
-            let ratio = match id.as_str() {
-                "gauge.overhead_tokens" => Some(self.ratio(&items, "tokens")),
-                "gauge.overhead_ms" => Some(self.ratio(&items, "ms")),
-                _ => None,
-            };
-            metrics.extend(ratio);
+            let price = PRICES.iter().find(|price| price.more == *id);
+            metrics.extend(price.map(|price| self.ratio(&items, price)));
         }
         metrics
     }
 
-    fn measure(&self, id: &str, kind: Average, items: &[&Item]) -> Measured {
-        let mut measured = self.over_all_runs(id, kind, items);
+    fn measure(&self, id: &MetricId, items: &[&Item]) -> Measured {
+        let mut measured = self.over_all_runs(id, items);
         if self.runs > 1 {
             measured.per_run = self.per_run(id, items);
         }
@@ -116,20 +136,16 @@ impl<'t> Averages<'t> {
         (0..self.runs).map(of_run).collect()
     }
 
-    fn over_all_runs(&self, id: &str, kind: Average, items: &[&Item]) -> Measured {
-        if !OVER_TASKS.contains(&id) {
-            return not_a_rate(aggregate::measure_named(id, kind, items, 1, self.seed));
+    fn over_all_runs(&self, id: &MetricId, items: &[&Item]) -> Measured {
+        if !OVER_TASKS.contains(id) {
+            return not_a_rate(aggregate::measure(id, items, 1, self.seed));
         }
         let tasks = self.over_tasks(id, items);
-        let refs: Vec<&Item> = tasks.iter().collect();
-        // A task that succeeds in some of its runs is neither a hit nor a miss.
-        let whole = |item: &&Item| item.metrics.values().flatten().all(|v| *v == 0.0 || *v == 1.0);
-        let kind = if refs.iter().all(whole) { kind } else { Average::Mean };
-        not_a_rate(aggregate::measure_named(id, kind, &refs, 1, self.seed))
+        not_a_rate(aggregate::measure(id, &tasks.iter().collect::<Vec<_>>(), 1, self.seed))
     }
 
     /// One item for each task that has the metric, with the mean over its runs.
-    fn over_tasks(&self, id: &str, items: &[&Item]) -> Vec<Item> {
+    fn over_tasks(&self, id: &MetricId, items: &[&Item]) -> Vec<Item> {
         let mut tasks: BTreeMap<TaskKey<'_>, (&Item, Vec<f64>)> = BTreeMap::new();
         for item in items {
             let (Some(value), Some((task, _))) = (item.metrics.get(id), self.tasks.get(&item.id))
@@ -139,20 +155,18 @@ impl<'t> Averages<'t> {
             tasks.entry(*task).or_insert((*item, Vec::new())).1.extend(*value);
         }
         let mean = |(first, values): (&Item, Vec<f64>)| {
-            bare_item(&first.id, first.group.clone(), [(id, stats::mean(&values).ok())])
+            bare_item(&first.id, first.group.clone(), [(id.clone(), stats::mean(&values).ok())])
         };
         tasks.into_values().map(mean).collect()
     }
 
     /// The sum with tools over the sum without, over the tasks that have both.
-    fn ratio(&self, items: &[&Item], unit: &str) -> Measured {
-        let id = format!("gauge.overhead_{unit}_ratio");
-        let of = |id: &str| -> Vec<f64> {
+    fn ratio(&self, items: &[&Item], price: &Price) -> Measured {
+        let of = |id: &MetricId| -> Vec<f64> {
             let tasks = self.over_tasks(id, items);
             tasks.iter().filter_map(|task| task.metrics.get(id).copied().flatten()).collect()
         };
-        let with = of(&format!("gauge.{unit}_with_tools"));
-        let more = of(&format!("gauge.overhead_{unit}"));
+        let (with, more) = (of(&price.with), of(&price.more));
         let both: Vec<(f64, f64)> =
             with.into_iter().zip(more).map(|(with, more)| (with, with - more)).collect();
         let over = |tasks: &[usize]| {
@@ -174,20 +188,20 @@ impl<'t> Averages<'t> {
         Measured {
             value,
             n: both.len() as u64,
-            better: aggregate::better(&id),
+            better: aggregate::better(&price.ratio),
             per_run: Vec::new(),
-            interval: found.filter(|i| i.low < i.high).map(|i| interval(i, "bootstrap")),
+            interval: found.filter(|i| i.low < i.high).map(|i| Interval::new(i, "bootstrap")),
             count: None,
             undefined: undefined.map(str::to_owned),
             left_out: 0,
-            id,
+            id: price.ratio.clone(),
         }
     }
 
     /// The metrics over parts of the items; `headline` are those over all of them.
     pub(super) fn slices(
         &self,
-        ids: &[(String, Average)],
+        ids: &[MetricId],
         items: &[Item],
         headline: &[Measured],
     ) -> Vec<Slice> {
@@ -205,16 +219,14 @@ impl<'t> Averages<'t> {
                 whole.into_iter().find(|one| one.id == id).cloned()
             };
             // Metrics without a value are left out: the headline gives the reason.
-            let measured = ids
-                .iter()
-                .map(|(id, kind)| known(id).unwrap_or_else(|| self.measure(id, *kind, inside)));
+            let measured =
+                ids.iter().map(|id| known(id).unwrap_or_else(|| self.measure(id, inside)));
             let mut metrics: Vec<Measured> = measured.filter(|one| one.n > 0).collect();
             if *by == "turns" || *by == "model" {
-                let ratios = ["tokens", "ms"].map(|unit| {
-                    let id = format!("gauge.overhead_{unit}_ratio");
-                    known(&id).unwrap_or_else(|| self.ratio(inside, unit))
-                });
-                metrics.extend(ratios.into_iter().filter(|ratio| ratio.value.is_some()));
+                let ratios = PRICES
+                    .iter()
+                    .map(|price| known(&price.ratio).unwrap_or_else(|| self.ratio(inside, price)));
+                metrics.extend(ratios.filter(|ratio| ratio.value.is_some()));
             }
             Slice { by: (*by).to_owned(), value: (*value).to_owned(), metrics }
         };
@@ -235,7 +247,7 @@ const NOT_BOTH: &str = "no task was tried with tools and without, or nothing was
 
 /// Positions, costs and differences are not a rate even if all of them are 0 or 1.
 fn not_a_rate(mut measured: Measured) -> Measured {
-    if !is_share(&measured.id)
+    if !measured.id.definition().is_some_and(Metric::is_share)
         && measured.interval.as_ref().is_some_and(|i| i.method.starts_with("wilson"))
     {
         measured.interval = None;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use karat_core::observed::Observed;
-use karat_core::report::{Item, ItemError};
-use karat_metrics::stats;
+use karat_core::report::{Item, ItemError, Scores};
+use karat_metrics::{MetricId, metric, stats};
 
 use crate::judge::Verdicts;
 use crate::scored::{ScoredSet, ScoredTrace};
@@ -126,46 +126,61 @@ fn tags(scored: &ScoredTrace) -> BTreeMap<String, String> {
 
 fn metrics(
     trace: &Trace,
-    ids: &[String],
+    ids: &[MetricId],
     score: &TraceScore,
     without: Option<&WithoutTools>,
-) -> BTreeMap<String, Option<f64>> {
+) -> Scores {
     let success = score.value(Own::Success);
     let tokens = trace.usage.tokens().map(|tokens| tokens as f64);
     if trace.setting == Setting::WithoutTools {
         return BTreeMap::from([
-            ("gauge.success_without_tools".to_owned(), success),
-            ("gauge.tokens_without_tools".to_owned(), tokens),
-            ("gauge.ms_without_tools".to_owned(), trace.usage.duration_ms),
+            (metric!("gauge.success_without_tools"), success),
+            (metric!("gauge.tokens_without_tools"), tokens),
+            (metric!("gauge.ms_without_tools"), trace.usage.duration_ms),
         ]);
     }
     let scores = ids.iter().zip(&score.scores);
-    let mut metrics: BTreeMap<String, Option<f64>> =
+    let mut metrics: Scores =
         scores.filter_map(|(id, score)| Some((id.clone(), (*score)?.ok()))).collect();
     // Distractors are a setting of their own: the price of tools is that of the tools alone.
     let Some(without) = without.filter(|_| trace.setting == Setting::WithTools) else {
         return metrics;
     };
-    let mut both = |with: &str, delta: &str, own: Option<f64>, other: &[f64]| {
+    let mut both = |with: MetricId, delta: MetricId, own: Option<f64>, other: &[f64]| {
         if let (Some(own), Ok(other)) = (own, stats::mean(other)) {
-            metrics.insert(with.to_owned(), Some(own));
-            metrics.insert(delta.to_owned(), Some(own - other));
+            metrics.insert(with, Some(own));
+            metrics.insert(delta, Some(own - other));
         }
     };
-    both("gauge.success_with_tools", "gauge.effectiveness", success, &without.success);
-    both("gauge.tokens_with_tools", "gauge.overhead_tokens", tokens, &without.tokens);
-    both("gauge.ms_with_tools", "gauge.overhead_ms", trace.usage.duration_ms, &without.ms);
+    both(
+        metric!("gauge.success_with_tools"),
+        metric!("gauge.effectiveness"),
+        success,
+        &without.success,
+    );
+    both(
+        metric!("gauge.tokens_with_tools"),
+        metric!("gauge.overhead_tokens"),
+        tokens,
+        &without.tokens,
+    );
+    both(
+        metric!("gauge.ms_with_tools"),
+        metric!("gauge.overhead_ms"),
+        trace.usage.duration_ms,
+        &without.ms,
+    );
     metrics
 }
 
 /// The verdict of a judge on a trace with tools.
-fn judged(trace: &Trace, verdicts: Option<&Verdicts>) -> BTreeMap<String, Option<f64>> {
+fn judged(trace: &Trace, verdicts: Option<&Verdicts>) -> Scores {
     let verdicts = verdicts.filter(|_| trace.setting.has_tools());
     let Some(opinion) = verdicts.map(|verdicts| verdicts.of(trace).unwrap_or_default()) else {
         return BTreeMap::new();
     };
     BTreeMap::from([
-        ("judge.task_completion".to_owned(), opinion.score),
-        ("judge.agreement".to_owned(), opinion.agreement),
+        (metric!("judge.task_completion"), opinion.score),
+        (metric!("judge.agreement"), opinion.agreement),
     ])
 }

@@ -11,17 +11,17 @@ pub(crate) mod warnings;
 
 use std::collections::BTreeMap;
 
-use karat_core::aggregate::{self, Average};
+use karat_core::aggregate;
 use karat_core::evaluation::Scored;
 use karat_core::observed::Observed;
-use karat_core::report::{Control, Count, Item, Measured, Slice};
-use karat_metrics::stats;
+use karat_core::report::{Control, Count, Interval, Item, Measured, Slice};
+use karat_metrics::{MetricId, metric, stats};
 
 use self::averages::Averages;
 pub(crate) use self::averages::runs_of_every_task;
 use self::items::Names;
 use self::numbers::LISTED;
-pub(crate) use self::numbers::{bare_item, interval, is_share};
+pub(crate) use self::numbers::bare_item;
 use crate::controls;
 use crate::judge::Verdicts;
 use crate::metric::CallMetric;
@@ -32,42 +32,42 @@ use crate::trace::{Key, Trace};
 use crate::trajectories::{self, Tolerances};
 
 /// The metrics of every report, in the order in which they are shown.
-pub const METRICS: &[(&str, Average)] = &[
-    ("task.success", Average::Rate),
-    ("calls.exact", Average::Rate),
-    ("calls.alignment", Average::Mean),
-    ("calls.f1", Average::Mean),
-    ("answer.correct", Average::Rate),
-    ("state.reached", Average::Rate),
-    ("gauge.proactivity", Average::Rate),
-    ("gauge.compliance", Average::Rate),
-    ("gauge.unneeded_call", Average::Rate),
-    ("gauge.effectiveness", Average::Mean),
-    ("gauge.success_with_tools", Average::Rate),
-    ("gauge.success_without_tools", Average::Rate),
-    ("gauge.overhead_tokens", Average::Mean),
-    ("gauge.tokens_with_tools", Average::Mean),
-    ("gauge.tokens_without_tools", Average::Mean),
-    ("gauge.overhead_ms", Average::Mean),
-    ("gauge.ms_with_tools", Average::Mean),
-    ("gauge.ms_without_tools", Average::Mean),
-    ("mcpbench.tool_name_validity", Average::Mean),
-    ("mcpbench.schema_compliance", Average::Mean),
-    ("mcpbench.execution_success", Average::Mean),
-    ("calls.first_error", Average::Mean),
-    ("calls.forbidden", Average::Rate),
-    ("calls.loop", Average::Rate),
-    ("ragas.tool_call_accuracy", Average::Mean),
-    ("ragas.tool_call_accuracy_unordered", Average::Mean),
-    ("ragas.tool_call_f1", Average::Mean),
-    ("deepeval.tool_correctness", Average::Mean),
-    ("deepeval.tool_correctness|ordered|name+input", Average::Mean),
-    ("run.tokens", Average::Mean),
-    ("run.ms", Average::Mean),
+pub const METRICS: &[MetricId] = &[
+    MetricId::known("task.success"),
+    MetricId::known("calls.exact"),
+    MetricId::known("calls.alignment"),
+    MetricId::known("calls.f1"),
+    MetricId::known("answer.correct"),
+    MetricId::known("state.reached"),
+    MetricId::known("gauge.proactivity"),
+    MetricId::known("gauge.compliance"),
+    MetricId::known("gauge.unneeded_call"),
+    MetricId::known("gauge.effectiveness"),
+    MetricId::known("gauge.success_with_tools"),
+    MetricId::known("gauge.success_without_tools"),
+    MetricId::known("gauge.overhead_tokens"),
+    MetricId::known("gauge.tokens_with_tools"),
+    MetricId::known("gauge.tokens_without_tools"),
+    MetricId::known("gauge.overhead_ms"),
+    MetricId::known("gauge.ms_with_tools"),
+    MetricId::known("gauge.ms_without_tools"),
+    MetricId::known("mcpbench.tool_name_validity"),
+    MetricId::known("mcpbench.schema_compliance"),
+    MetricId::known("mcpbench.execution_success"),
+    MetricId::known("calls.first_error"),
+    MetricId::known("calls.forbidden"),
+    MetricId::known("calls.loop"),
+    MetricId::known("ragas.tool_call_accuracy"),
+    MetricId::known("ragas.tool_call_accuracy_unordered"),
+    MetricId::known("ragas.tool_call_f1"),
+    MetricId::known("deepeval.tool_correctness"),
+    MetricId::known("deepeval.tool_correctness|ordered|name+input"),
+    MetricId::known("run.tokens"),
+    MetricId::known("run.ms"),
 ];
 
 /// Metrics that are in a report only if a trace has them.
-const OPTIONAL: [Own; 4] = [Own::Outcome, Own::Cost, Own::CachedTokens, Own::ReasoningTokens];
+pub const OPTIONAL: [Own; 4] = [Own::Outcome, Own::Cost, Own::CachedTokens, Own::ReasoningTokens];
 
 /// Everything that a report is made from.
 pub(crate) struct Scoring<'a> {
@@ -111,7 +111,7 @@ impl Scoring<'_> {
         warnings.extend(self.set.not_shown());
         warnings.extend(compared);
         if items.len() > MAX_SHOWN {
-            // Of so many, a score that is undefined is one that is not there.
+            // With this many items, undefined scores are left out.
             for item in &mut items {
                 let metrics = std::mem::take(&mut item.metrics).into_iter();
                 item.metrics = metrics.filter(|(_, score)| score.is_some()).collect();
@@ -129,22 +129,21 @@ impl Scoring<'_> {
     }
 
     /// The metrics of this report: the usual ones, and those that were asked for.
-    fn ids(&self) -> Vec<(String, Average)> {
-        let mut ids: Vec<_> = METRICS.iter().map(|(id, kind)| ((*id).to_owned(), *kind)).collect();
+    fn ids(&self) -> Vec<MetricId> {
+        let mut ids = METRICS.to_vec();
         for own in OPTIONAL {
             if self.set.traces.iter().any(|scored| scored.score.value(own).is_some()) {
-                ids.push((Own::IDS[own as usize].to_owned(), Average::Mean));
+                ids.push(own.id());
             }
         }
         for metric in self.metrics {
             let id = metric.id();
-            if ids.iter().all(|(known, _)| *known != id) {
-                ids.push((id, Average::Mean));
+            if !ids.contains(&id) {
+                ids.push(id);
             }
         }
         if self.verdicts.is_some() {
-            let judged = ["judge.task_completion", "judge.agreement"];
-            ids.extend(judged.map(|id| (id.to_owned(), Average::Mean)));
+            ids.extend([metric!("judge.task_completion"), metric!("judge.agreement")]);
         }
         ids
     }
@@ -190,20 +189,22 @@ fn confusion_slices(tally: &Tally) -> Vec<Slice> {
         .map(|(confusion, hits)| Slice {
             by: "confusion".to_owned(),
             value: confusion.to_string(),
-            metrics: vec![share("calls.confusion", hits, of(confusion).unwrap_or(hits))],
+            metrics: vec![share(metric!("calls.confusion"), hits, of(confusion).unwrap_or(hits))],
         })
         .collect()
 }
 
 /// A share of a count, with Wilson's interval.
-fn share(id: &str, hits: u64, of: u64) -> Measured {
+fn share(id: MetricId, hits: u64, of: u64) -> Measured {
     Measured {
-        id: id.to_owned(),
+        better: aggregate::better(&id),
+        id,
         value: (of > 0).then(|| hits as f64 / of as f64),
         n: of,
-        better: aggregate::better(id),
         per_run: Vec::new(),
-        interval: stats::wilson(hits, of, aggregate::LEVEL).ok().map(|i| interval(i, "wilson")),
+        interval: stats::wilson(hits, of, aggregate::LEVEL)
+            .ok()
+            .map(|i| Interval::new(i, "wilson")),
         count: Some(Count::independent(hits, of)),
         undefined: None,
         left_out: 0,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use karat_core::aggregate;
 use karat_core::report::Measured;
-use karat_metrics::{Score, stats};
+use karat_metrics::{MetricId, Score, stats};
 
 use super::items::{TaskKey, task_key};
 use crate::scored::ScoredTrace;
@@ -29,7 +29,7 @@ pub(super) fn measures(traces: &[ScoredTrace], seed: u64) -> Vec<Measured> {
     if fewest < 2 {
         return Vec::new();
     }
-    let over = |id: String, score: &dyn Fn(u64, u64) -> Score| {
+    let over = |id: MetricId, score: &dyn Fn(u64, u64) -> Score| {
         // The same task with another model or setting is drawn together with it.
         let tasks = runs.iter().map(|(((task, ..), _), (n, done))| (*task, score(*n, *done).ok()));
         // It is a value over runs, and has none for each of them.
@@ -38,8 +38,8 @@ pub(super) fn measures(traces: &[ScoredTrace], seed: u64) -> Vec<Measured> {
     (1..=fewest.min(MAX_K))
         .flat_map(|k| {
             [
-                over(format!("pass@{k}"), &|n, done| stats::pass_at_k(n, done, k)),
-                over(format!("pass^{k}"), &|n, done| stats::pass_hat_k(n, done, k)),
+                over(MetricId::new(&format!("pass@{k}")), &|n, done| stats::pass_at_k(n, done, k)),
+                over(MetricId::new(&format!("pass^{k}")), &|n, done| stats::pass_hat_k(n, done, k)),
             ]
         })
         .collect()

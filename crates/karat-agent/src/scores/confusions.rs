@@ -9,7 +9,7 @@ use crate::trace::Trace;
 use crate::trace::expectation::Wanted;
 
 /// The number of comparisons of arguments. Beyond it, the calls that are left are compared by their tools
-/// alone: a trace with so many calls of one tool is a loop.
+/// alone: a trace with this many calls of one tool is a loop.
 const MAX_COMPARISONS: usize = 1_000_000;
 
 /// One tool in place of another.

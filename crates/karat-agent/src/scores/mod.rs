@@ -15,6 +15,7 @@ mod problems;
 
 pub use self::calls::by_metric;
 
+use karat_metrics::MetricId;
 use karat_metrics::calls::ragas::Warning;
 
 pub(crate) use self::calls::as_call;
@@ -39,7 +40,12 @@ macro_rules! own_scores {
 
         impl Own {
             /// The ids, in the order of the variants.
-            pub const IDS: &[&str] = &[$($id),*];
+            pub const IDS: &[MetricId] = &[$(MetricId::known($id)),*];
+
+            /// The id of this score.
+            pub fn id(self) -> MetricId {
+                Own::IDS[self as usize].clone()
+            }
         }
     };
 }
@@ -103,15 +109,15 @@ pub struct TraceScorer<'s> {
     metrics: Vec<&'s CallMetric>,
     /// The place of the first of `metrics`.
     first_metric: usize,
-    ids: Vec<String>,
+    ids: Vec<MetricId>,
 }
 
 impl<'s> TraceScorer<'s> {
     /// Computes every score: ours, and the metrics of peers that are not among them.
     pub fn new(tools: &'s Tools, metrics: &'s [CallMetric]) -> Self {
-        let own = |id: &str| Own::IDS.contains(&id);
+        let own = |id: &MetricId| Own::IDS.contains(id);
         let metrics: Vec<_> = metrics.iter().filter(|metric| !own(&metric.id())).collect();
-        let ids = Own::IDS.iter().map(|id| (*id).to_owned());
+        let ids = Own::IDS.iter().cloned();
         let ids = ids.chain(metrics.iter().map(|metric| metric.id())).collect();
         TraceScorer { tools, metrics, first_metric: Own::IDS.len(), ids }
     }
@@ -123,7 +129,7 @@ impl<'s> TraceScorer<'s> {
     }
 
     /// The ids of the scores.
-    pub fn ids(&self) -> &[String] {
+    pub fn ids(&self) -> &[MetricId] {
         &self.ids
     }
 

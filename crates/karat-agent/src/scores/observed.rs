@@ -1,9 +1,11 @@
 //! A trace as a report shows it.
 
 use karat_core::observed;
+use karat_metrics::MetricId;
 
 use super::confusions::Confusions;
 use super::{TraceScore, TraceScorer, expected_steps};
+
 use crate::shown::{MAX_CALLS, clipped, shown_calls};
 use crate::trace::Trace;
 
@@ -14,9 +16,9 @@ pub(crate) fn observed(
     score: &TraceScore,
     confusions: &Confusions,
 ) -> observed::Traces {
-    let reason = |(id, score): (&String, &Option<super::Score>)| {
+    let reason = |(id, score): (&MetricId, &Option<super::Score>)| {
         let reason = (*score)?.err()?;
-        Some((id.clone(), reason.to_owned()))
+        Some((id.to_string(), reason.to_owned()))
     };
     let expect = trace.expect.as_deref().filter(|_| trace.setting.has_tools());
     let steps = expect

@@ -40,7 +40,7 @@ fn scored(record: &str) -> Found {
     let confusions = confusions(&trace);
     let observed = observed(&trace, &scorer, &score, &confusions);
     let scores = scorer.ids().iter().zip(&score.scores);
-    let scores = scores.filter_map(|(id, score)| Some((id.clone(), (*score)?))).collect();
+    let scores = scores.filter_map(|(id, score)| Some((id.to_string(), (*score)?))).collect();
     Found { scores, score, confusions, observed }
 }
 
@@ -70,7 +70,7 @@ fn right_calls_are_right_by_every_metric() {
     let expect = r#"{"calls":[{"name":"add","server":"demo","arguments":{"a":2,"b":3}}]}"#;
     let found = scored(&record(calls, expect));
     let own = ["calls.exact", "calls.alignment", "calls.f1", "gauge.proactivity", "task.success"];
-    let peers = CallMetric::usual().into_iter().map(|metric| metric.id());
+    let peers = CallMetric::usual().into_iter().map(|metric| metric.id().to_string());
     for id in own.map(str::to_owned).into_iter().chain(peers) {
         assert_eq!(found.value(&id), Some(1.0), "{id}");
     }

@@ -27,7 +27,7 @@ pub struct Expectation {
     /// Calls that must not be made.
     pub forbidden: Vec<Forbidden>,
     requires_tool: Option<bool>,
-    /// The tool that the user reported the agent to use.
+    /// The tool that the user told the agent to use.
     pub instructed_tool: Option<Tool>,
     /// Conditions on the answer.
     pub answer: Vec<Matcher>,
@@ -174,7 +174,7 @@ impl Expectation {
     }
 
     /// Every expected call, in order.
-    pub fn all_calls(&self) -> impl Iterator<Item = Wanted<'_>> {
+    pub(crate) fn all_calls(&self) -> impl Iterator<Item = Wanted<'_>> {
         self.calls.iter().flat_map(ExpectedCalls::all)
     }
 
@@ -184,7 +184,7 @@ impl Expectation {
     }
 
     /// Returns whether the task needs a tool, if that is known.
-    pub fn requires_tool(&self) -> Option<bool> {
+    pub(crate) fn requires_tool(&self) -> Option<bool> {
         self.requires_tool.or_else(|| self.calls.as_ref().map(|_| self.required().next().is_some()))
     }
 
@@ -202,14 +202,14 @@ impl Expectation {
     }
 
     /// Returns whether all conditions on the answer hold; without an answer none does.
-    pub fn answer_holds(&self, output: Option<&str>) -> bool {
+    pub(crate) fn answer_holds(&self, output: Option<&str>) -> bool {
         let Some(output) = output else { return false };
         let answer = Answer::prose(output);
         self.answer.iter().all(|matcher| matcher.check(&answer).is_ok())
     }
 
     /// Returns whether all conditions on the state hold.
-    pub fn state_holds(&self, state: &serde_json::Value) -> bool {
+    pub(crate) fn state_holds(&self, state: &serde_json::Value) -> bool {
         let state = Answer::state(state);
         self.state.iter().all(|matcher| matcher.check(&state).is_ok())
     }

@@ -10,6 +10,7 @@ pub(crate) mod fields;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use karat_metrics::MetricId;
 use serde::de::{Deserializer, Error as _};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
@@ -64,7 +65,7 @@ pub struct Trace {
     /// Scores that this trace must get.
     pub expected_scores: BTreeMap<String, Option<f64>>,
     /// Scores that were computed from a peer's sample itself, by metric id.
-    pub peer_scores: BTreeMap<String, f64>,
+    pub peer_scores: BTreeMap<MetricId, f64>,
     /// Unknown fields, with their counts.
     pub unknown: BTreeMap<String, u64>,
 }
@@ -95,7 +96,7 @@ impl Setting {
     }
 
     /// Returns whether there were tools to call.
-    pub fn has_tools(self) -> bool {
+    pub(crate) fn has_tools(self) -> bool {
         self != Setting::WithoutTools
     }
 }
@@ -439,7 +440,7 @@ impl Trace {
     }
 
     /// The record as one line of Karat's own format, without the line end.
-    pub fn to_line(&self) -> String {
+    pub(crate) fn to_line(&self) -> String {
         // Nothing in a trace can fail to serialize: keys are strings and numbers are finite.
         serde_json::to_string(self).unwrap_or_default()
     }

@@ -287,7 +287,7 @@ fn overlapping_missing_and_foreign_parts_are_refused() {
 }
 
 #[test]
-fn four_billion_parts_of_which_none_is_there_are_refused() {
+fn four_billion_missing_parts_are_refused() {
     let part = "hash:1/3".parse().unwrap();
     let one = Partial::of_part(Kind::Rankings, &Options::default(), part).unwrap().to_bytes();
     let (known, crafted) = (b"}\x03\x01\x01", b"}\xff\xff\xff\xff\x0f\x00");

@@ -99,7 +99,7 @@ fn the_metrics_of_a_report_are_a_table() {
     let counts = table.column_by_name("n").unwrap().as_primitive::<Int64Type>();
     assert_eq!(table.num_rows(), report.metrics.len());
     for (row, metric) in report.metrics.iter().enumerate() {
-        assert_eq!(ids.value(row), metric.id);
+        assert_eq!(ids.value(row), metric.id.as_str());
         let value = (!values.is_null(row)).then(|| values.value(row));
         assert_eq!(value, metric.value);
         assert_eq!(u64::try_from(counts.value(row)).unwrap(), metric.n);

@@ -32,8 +32,8 @@ impl Digest {
     /// The digest of everything that can be read, of which little is in memory at a time.
     ///
     /// # Errors
-    /// When reading fails.
-    pub fn of_reader(mut reader: impl Read) -> io::Result<Self> {
+    /// If reading fails.
+    pub(crate) fn of_reader(mut reader: impl Read) -> io::Result<Self> {
         let mut hasher = Sha256::new();
         let mut buffer = vec![0; 64 << 10];
         loop {

@@ -44,7 +44,7 @@ impl Dataset {
     /// Opens the dataset in a folder and verifies it.
     ///
     /// # Errors
-    /// When the manifest is missing or wrong, or the files are not those it lists.
+    /// If the manifest is missing or wrong, or the files are not those it lists.
     pub fn open(folder: &Path) -> Result<Self, DatasetError> {
         Self::of(DatasetFiles::Folder(folder.to_owned()))
     }
@@ -107,7 +107,7 @@ impl Dataset {
     /// The bytes of a file as they are, compared with their digest once more.
     ///
     /// # Errors
-    /// When the file is not part of the dataset, too large, or no longer what it was.
+    /// If the file is not part of the dataset, too large, or no longer what it was.
     pub fn bytes(&self, path: &FilePath, limits: &Limits) -> Result<Vec<u8>, DatasetError> {
         let next = self.version().next();
         let Some(&expected) = self.manifest.files.get(path) else {
@@ -204,7 +204,7 @@ impl Manifest {
     /// Reads the manifest of a folder. Nothing is verified.
     ///
     /// # Errors
-    /// When there is none, or it is not a manifest.
+    /// If there is none, or it is not a manifest.
     pub fn load(folder: &Path) -> Result<Self, DatasetError> {
         Self::read(&DatasetFiles::Folder(folder.to_owned()))
     }
@@ -222,7 +222,7 @@ impl Manifest {
     /// Reads a manifest from bytes; `name` is for the path in messages.
     ///
     /// # Errors
-    /// When it is not a manifest.
+    /// If it is not a manifest.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, DatasetError> {
         let manifest: Self = parse_bytes(name, bytes, Format::Toml, &Limits::default())?;
         manifest.check(Path::new(name))?;
@@ -298,7 +298,7 @@ impl Manifest {
     /// be frozen again, to improve the wording.
     ///
     /// # Errors
-    /// When the folder is empty, holds what a dataset may not, or is frozen with other files and
+    /// If the folder is empty, holds what a dataset may not, or is frozen with other files and
     /// `if_frozen` says to refuse.
     pub fn freeze(folder: &Path, meta: Meta, if_frozen: IfFrozen) -> Result<Self, DatasetError> {
         let files = DatasetFiles::Folder(folder.to_owned());

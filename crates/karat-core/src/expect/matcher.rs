@@ -102,7 +102,10 @@ impl Place {
         let text = |text: &str| Ok(vec![Cow::Owned(Value::from(text))]);
         let (path, value) = match self {
             Place::Text => {
-                return answer.text.as_deref().map_or(Err("there is not text".to_owned()), text);
+                return answer
+                    .text
+                    .as_deref()
+                    .map_or(Err("the answer has no text".to_owned()), text);
             }
             Place::Block(number) => {
                 let block = answer.block(*number);

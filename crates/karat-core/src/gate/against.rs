@@ -16,7 +16,7 @@ use crate::paired::{Headlines, Pair, Paired, ROUNDING, scores};
 use crate::report::{Better, Check, Measured, Report, Verdict};
 
 /// With fewer independent differences than this even one-sided signs that all agree are chance.
-const FEWEST: u64 = 5;
+const MIN_DIFFERENCES: u64 = 5;
 
 /// The other side of a `max_drop` or `max_rise`.
 pub(super) struct Against<'a> {
@@ -171,7 +171,7 @@ impl Case<'_> {
             1 => format!("; 1 item {one}{}", list(items)),
             n => format!("; {n} items {several}{}", list(items)),
         };
-        notes(&self.paired.lost, "has no score any more", "have no score any more")
+        notes(&self.paired.lost, "no longer has a score", "no longer have a score")
             + &notes(&self.paired.gained, "had no score before", "had no score before")
     }
 
@@ -262,8 +262,8 @@ impl Case<'_> {
                 return self.check(Verdict::Pass, format!("{words}: unchanged")).into();
             }
             let reason = format!(
-                "{words}: the data cannot decide whether the loss is within {limit}; the value is no \
-                 mean over items, and not every run has one of its own"
+                "{words}: the data cannot decide whether the loss is within {limit}; the value is \
+                 not a mean over items, and not every run has its own"
             );
             return self.check(Verdict::Inconclusive, reason).into();
         };
@@ -336,7 +336,7 @@ fn enough(shifted: &[f64], units: &str) -> String {
     let (Ok(mean), Ok(spread)) = (stats::mean(shifted), stats::sample_std(shifted)) else {
         return String::new();
     };
-    match stats::sample_size_for_effect(spread, mean.abs(), ALPHA, POWER).max(FEWEST) {
+    match stats::sample_size_for_effect(spread, mean.abs(), ALPHA, POWER).max(MIN_DIFFERENCES) {
         u64::MAX => String::new(),
         needed if needed > shifted.len() as u64 => {
             format!("; about {needed} {units} would, there are {}", shifted.len())

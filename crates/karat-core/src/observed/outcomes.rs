@@ -17,7 +17,7 @@ pub struct Trial {
     /// True if the task was done, by the benchmark's own judgement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub success: Option<bool>,
-    /// The verdict of people, where it was recorded next to that of a judge.
+    /// The verdict of people, where it was recorded in addition to that of a judge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub human: Option<bool>,
     /// The failure outside the agent that ended the run; Karat does not measure such runs.

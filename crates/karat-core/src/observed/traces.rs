@@ -1,4 +1,4 @@
-//! A task as an agent worked on it, and two runs of a task next to each other.
+//! A task as an agent worked on it, and two runs of a task side by side.
 
 use std::collections::BTreeMap;
 

@@ -3,7 +3,7 @@
 //! Without `$schema` the dialect is 2020-12; a declared dialect is honoured, an unknown one refused.
 //! References lead to other parts of the same schema (or to the published meta-schemas, which are
 //! built in), never to a file or the network. `format` does not decide the verdict; what would fail
-//! with formats asserted is reported apart. Schemas and values that would take too long or too deep
+//! with formats asserted is reported separately. Schemas and values that would take too long or too deep
 //! a stack are refused. The engine is the `jsonschema` crate; how it and other engines judge the
 //! doubtful cases is recorded in `json_schema_engines.json` among the test vectors.
 //!
@@ -110,7 +110,7 @@ impl Compiled {
     /// Makes a schema ready.
     ///
     /// # Errors
-    /// When the schema is invalid in its dialect, of an unknown dialect, refers outside itself, or
+    /// If the schema is invalid in its dialect, of an unknown dialect, refers outside itself, or
     /// exceeds the limits.
     pub fn new(schema: &Value) -> Result<Self, SchemaError> {
         if !schema.is_object() && !schema.is_boolean() {

@@ -51,7 +51,7 @@ fn cost(pattern: &str) -> u64 {
     const EACH: u64 = 500;
     const UNICODE: u64 = 8;
     let mut unrolled = pattern.len() as u64;
-    // What looks like a repetition but is none only makes the guess too high.
+    // What looks like a repetition but is not only makes the estimate too high.
     for bounds in pattern.split('{').skip(1) {
         let bounds = bounds.split('}').next().unwrap_or_default();
         let numbers = bounds.split(',').filter(|number| !number.is_empty());

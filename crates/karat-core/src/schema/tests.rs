@@ -115,7 +115,7 @@ fn nothing_outside_the_schema_is_read() {
 }
 
 #[test]
-fn what_is_no_schema_is_refused() {
+fn invalid_schemas_are_refused() {
     for value in [json!(null), json!(1), json!("object"), json!([])] {
         assert_eq!(Compiled::new(&value).unwrap_err(), SchemaError::NotASchema);
     }

@@ -27,7 +27,7 @@ const META_SCHEMA: u64 = 200;
 pub(super) struct TooMuch;
 
 impl Graph {
-    /// Returns whether a value of so many parts can be checked.
+    /// Returns whether a value of this many parts can be checked.
     pub(super) fn work(&self, value: &Value, parts: usize) -> Result<(), TooMuch> {
         let parts = parts as u64;
         let limit = VISITS.saturating_add(VISITS_PER_VALUE.saturating_mul(parts));

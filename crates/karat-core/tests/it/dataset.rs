@@ -188,7 +188,7 @@ fn links_and_pipes_are_not_data() {
     let outside = place.path().join("outside.json");
     fs::write(&outside, "{\"tools\": []}").unwrap();
 
-    // A link to the same bytes, inside or outside, is refused all the same.
+    // A link to the same bytes, inside or outside, is still refused.
     let file = folder.join("corpus.json");
     fs::remove_file(&file).unwrap();
     symlink(&outside, &file).unwrap();

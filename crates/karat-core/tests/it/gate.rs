@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use karat_core::aggregate::{Average, Spec, measure, slices};
+use karat_core::aggregate::{measure, slices};
 use karat_core::baseline::Baseline;
 use karat_core::compare::compare;
 use karat_core::gate::{GateError, Policy, Protected, Rule, evaluate, judge};
@@ -10,12 +10,10 @@ use karat_core::report::{
     Better, Control, DatasetRef, Environment, Evaluation, Item, ItemError, Measured, Report,
     SCHEMA, SystemRef, Verdict,
 };
+use karat_metrics::MetricId;
 
-const SPECS: [Spec; 3] = [
-    Spec { id: "mrr", kind: Average::Mean },
-    Spec { id: "success@5", kind: Average::Rate },
-    Spec { id: "fpr", kind: Average::Rate },
-];
+const METRICS: [MetricId; 3] =
+    [MetricId::known("mrr"), MetricId::known("success@5"), MetricId::known("fpr")];
 
 /// A report whose items have these scores in each run; the first letter of an id is its kind.
 fn report(runs: &[Vec<(&str, f64)>]) -> Report {
@@ -28,9 +26,9 @@ fn report(runs: &[Vec<(&str, f64)>]) -> Report {
             let mean = scores.iter().sum::<f64>() / scores.len() as f64;
             let metrics = |value: f64| {
                 BTreeMap::from([
-                    ("mrr".to_owned(), Some(value)),
-                    ("success@5".to_owned(), Some(f64::from(value > 0.0))),
-                    ("fpr".to_owned(), Some(f64::from(value == 0.0))),
+                    ("mrr".into(), Some(value)),
+                    ("success@5".into(), Some(f64::from(value > 0.0))),
+                    ("fpr".into(), Some(f64::from(value == 0.0))),
                 ])
             };
             Item {
@@ -88,8 +86,8 @@ fn report(runs: &[Vec<(&str, f64)>]) -> Report {
 /// The report with the metrics of its items as they are now.
 fn averaged(mut report: Report) -> Report {
     let all: Vec<&Item> = report.items.iter().collect();
-    report.metrics = SPECS.iter().map(|spec| measure(*spec, &all, report.runs, 0)).collect();
-    report.slices = slices("kind", &SPECS, &report.items, report.runs, 0);
+    report.metrics = METRICS.iter().map(|id| measure(id, &all, report.runs, 0)).collect();
+    report.slices = slices("kind", &METRICS, &report.items, report.runs, 0);
     report
 }
 
@@ -110,7 +108,7 @@ fn grouped(mut report: Report) -> Report {
     averaged(report)
 }
 
-/// Items of these letters, so many of each, in so many runs; those of `lost` score 0, the others 1.
+/// Items of these letters, `each` of each, in `runs` runs; those of `lost` score 0, the others 1.
 fn groups(letters: &str, each: usize, runs: usize, lost: &str) -> Report {
     let ids: Vec<String> =
         letters.chars().flat_map(|c| (0..each).map(move |n| format!("{c}{n:02}"))).collect();
@@ -230,7 +228,7 @@ fn a_limit_on_an_undefined_metric_fails() {
     let mut report = report(&[vec![("a1", 1.0)]]);
     report.items[0].metrics.insert("fpr".into(), None);
     let items: Vec<&Item> = report.items.iter().collect();
-    report.metrics = vec![measure(SPECS[2], &items, 1, 0)];
+    report.metrics = vec![measure(&METRICS[2], &items, 1, 0)];
     let rule = Rule { max: Some(1.0), ..Rule::default() };
     let gate = evaluate(&policy(&[("fpr", rule)]), &report, None).unwrap();
     assert_eq!(gate.verdict, Verdict::Fail);
@@ -401,7 +399,7 @@ fn items_that_lose_their_score_do_not_hide_a_loss() {
     assert_eq!(
         reason,
         "mrr 0.9000 → 0.9444; over the 18 items scored both times 1.0000 → 0.9444: worse by \
-         0.0556, more than the allowed 0: a07; 2 items have no score any more: a00, a01"
+         0.0556, more than the allowed 0: a07; 2 items no longer have a score: a00, a01"
     );
     let found = compare(&Baseline::from_report(&before), &after, &[]).unwrap();
     for delta in &found.deltas {
@@ -420,12 +418,12 @@ fn items_that_lose_their_score_do_not_hide_a_loss() {
 }
 
 #[test]
-fn an_allowed_error_is_no_loss_of_the_other_items() {
+fn an_allowed_error_does_not_affect_other_items() {
     let before = report(&[vec![("a1", 1.0), ("a2", 0.5), ("a3", 0.5)]]);
     let after = unanswered(before.clone(), &["a1"]);
     let (found, reason) = verdict(&policy(&[("mrr", max_drop(0.0))]), &after, &before);
     assert_eq!(found, Verdict::Pass, "{reason}");
-    assert!(reason.contains("no item got worse; 1 item has no score any more: a1"), "{reason}");
+    assert!(reason.contains("no item got worse; 1 item no longer has a score: a1"), "{reason}");
     let found = compare(&Baseline::from_report(&before), &after, &[]).unwrap();
     assert_eq!(found.deltas[0].delta, Some(0.0));
 }
@@ -440,7 +438,7 @@ fn without_an_item_that_is_scored_both_times_a_loss_cannot_be_seen() {
 }
 
 #[test]
-fn a_value_that_is_no_mean_of_its_items_gets_no_interval_of_theirs() {
+fn non_mean_metrics_get_no_item_interval() {
     let before = report(&[vec![("a1", 1.0), ("a2", 0.5), ("a3", 0.5)]]);
     let mut after = report(&[vec![("a1", 1.0), ("a2", 0.0), ("a3", 0.0)]]);
     after.metrics[0].value = Some(0.66);
@@ -487,8 +485,8 @@ fn a_protected_item_without_a_score_is_lost() {
         ..Protected::default()
     });
     for (silent, expected) in [
-        (&["a1"][..], "1 of 2 protected items have no score any more: a1"),
-        (&["a1", "a2"][..], "2 of 2 protected items have no score any more: a1, a2"),
+        (&["a1"][..], "1 of 2 protected items no longer have a score: a1"),
+        (&["a1", "a2"][..], "2 of 2 protected items no longer have a score: a1, a2"),
     ] {
         let after = unanswered(before.clone(), silent);
         let gate = evaluate(&policy, &after, Some(&Baseline::from_report(&before))).unwrap();
@@ -610,7 +608,7 @@ fn a_metric_without_item_scores_is_judged_by_its_runs_where_they_vary() {
     untold.metrics[3].per_run.clear();
     let (found, reason) = verdict(&policy, &untold, &with_f1(&before));
     assert_eq!(found, Verdict::Inconclusive);
-    assert!(reason.contains("no mean over items"), "{reason}");
+    assert!(reason.contains("not a mean over items"), "{reason}");
 }
 
 #[test]
@@ -639,7 +637,7 @@ fn what_a_stranger_wrote_stays_on_its_line() {
 }
 
 #[test]
-fn what_stands_twice_is_refused() {
+fn duplicates_are_refused() {
     let original = Baseline::from_report(&report(&[vec![("a1", 1.0), ("b1", 1.0)]]));
     let refused = |change: fn(&mut Baseline)| {
         let mut baseline = original.clone();

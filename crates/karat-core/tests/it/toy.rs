@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use karat_core::aggregate::{self, Average, Spec};
+use karat_core::aggregate;
 use karat_core::baseline::Baseline;
 use karat_core::compare;
 use karat_core::error::EvalError;
@@ -19,6 +19,7 @@ use karat_core::project::{Baselines, NoBundle, Project, Registry, Root};
 use karat_core::report::{self, Item, Report, SystemRef, Verdict};
 use karat_core::run::{Silent, System};
 use karat_io::{Failure, FailureClass};
+use karat_metrics::MetricId;
 use serde::{Deserialize, Serialize};
 
 pub(crate) struct Toy;
@@ -54,7 +55,7 @@ struct Seen {
     counted: usize,
 }
 
-const CORRECT: Spec = Spec { id: "accuracy", kind: Average::Rate };
+const CORRECT: MetricId = MetricId::known("accuracy");
 
 impl Evaluation for Toy {
     const KIND: Kind = Kind::Other(std::borrow::Cow::Borrowed("toy"));
@@ -112,14 +113,14 @@ impl Evaluation for Toy {
                 id: asked.id.clone(),
                 group: None,
                 tags: Default::default(),
-                metrics: [(CORRECT.id.to_owned(), Some(right))].into(),
+                metrics: [(CORRECT, Some(right))].into(),
                 per_run: Vec::new(),
                 observed: Observed::other(Toy::KIND, &seen).ok(),
                 error: None,
             });
         }
         let refs: Vec<&Item> = items.iter().collect();
-        let metrics = vec![aggregate::measure(CORRECT, &refs, 1, 0)];
+        let metrics = vec![aggregate::measure(&CORRECT, &refs, 1, 0)];
         let latencies = latencies(observed.outcomes);
         Ok(Scored { metrics, items, latencies, ..Scored::default() })
     }

@@ -21,7 +21,7 @@ use crate::aggregate_metrics::{Ranked, ranking};
 use crate::dataset::{Dataset, Sample};
 
 /// The ROC AUC above which the classifier without words is worth a warning.
-pub const SUSPICIOUS: f64 = 0.60;
+pub(crate) const SUSPICIOUS: f64 = 0.60;
 /// The fewest attacks and benign entries of either part that can be learned from.
 const LEAST: usize = 20;
 /// The fewest attacks, and entries that resemble them, for which a category has a figure.

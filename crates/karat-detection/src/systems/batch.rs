@@ -40,9 +40,9 @@ use karat_core::run::Progress;
 use karat_io::json_path::JsonPath;
 
 /// The most that a program may print.
-const MOST_OUTPUT: usize = 256 << 20;
+const MAX_OUTPUT_BYTES: usize = 256 << 20;
 /// The name of the detector if the output names none.
-pub const DETECTOR: &str = "batch";
+pub(crate) const DETECTOR: &str = "batch";
 
 /// The program's answers on every entry, for each run.
 #[derive(Debug, Default)]
@@ -87,7 +87,7 @@ impl Batch {
     /// that the decision is about.
     ///
     /// # Errors
-    /// When it does not start, takes too long, or answers with something else.
+    /// If it does not start, takes too long, or answers with something else.
     pub async fn run(
         config: &BatchConfig,
         program: &Program,
@@ -192,7 +192,7 @@ impl Batch {
     /// The answer on an entry in a run.
     ///
     /// # Errors
-    /// When nothing was said of it.
+    /// If the scanner did not report on it.
     pub fn answer(&self, run: u32, id: &str) -> Result<Answer, Failure> {
         let answers = usize::try_from(run).ok().and_then(|run| self.runs.get(run));
         match answers.and_then(|answers| answers.get(id)) {
@@ -468,7 +468,7 @@ async fn print(program: &Program) -> Result<Printed, String> {
             Line::TooLong => return Err("the scanner printed a line beyond 16 MiB".to_owned()),
             Line::End => break,
         }
-        if text.len() > MOST_OUTPUT {
+        if text.len() > MAX_OUTPUT_BYTES {
             return Err("the scanner printed more than 256 MiB".to_owned());
         }
     }

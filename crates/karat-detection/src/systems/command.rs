@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::answer::{Answer, DetectorReport, Evidence, Verdict};
 
 /// The name of the one detector of a command.
-pub const DETECTOR: &str = "command";
+pub(crate) const DETECTOR: &str = "command";
 
 #[derive(Serialize)]
 struct Asked<'a> {
@@ -48,7 +48,7 @@ impl CommandScanner {
     /// Starts the program. It is asked nothing yet.
     ///
     /// # Errors
-    /// When it cannot be started.
+    /// If it cannot be started.
     pub fn start(program: &Program) -> Result<CommandScanner, String> {
         Exchange::start(program, read).map(CommandScanner)
     }
@@ -56,7 +56,7 @@ impl CommandScanner {
     /// Asks about one entry.
     ///
     /// # Errors
-    /// When the answer is none, or the program is gone.
+    /// If the answer is invalid, or the program has exited.
     pub async fn ask(&self, run: u32, input: &ScanInput) -> Reply<Answer> {
         self.0.ask(&input.id, &Asked { input, run }).await
     }

@@ -14,7 +14,7 @@ use super::answer::{AnswerConfig, AnswerReader, Question};
 use crate::answer::Answer;
 
 /// The name of the one detector of an endpoint.
-pub const DETECTOR: &str = "http";
+pub(crate) const DETECTOR: &str = "http";
 
 /// `http = { … }` of a system.
 pub type HttpConfig = http::HttpConfig<AnswerConfig>;

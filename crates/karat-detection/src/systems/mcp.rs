@@ -18,7 +18,7 @@ use super::answer::{AnswerConfig, AnswerReader, Question};
 use crate::answer::Answer;
 
 /// The name of the one detector of a server.
-pub const DETECTOR: &str = "mcp";
+pub(crate) const DETECTOR: &str = "mcp";
 
 /// `mcp = { … }` of a system.
 pub type McpConfig = mcp::McpConfig<AnswerConfig>;

@@ -34,7 +34,7 @@ pub struct Sarif {
 /// Reads a log. `name_of` says which entry a candidate name is for.
 ///
 /// # Errors
-/// When it is not SARIF, or a run did not succeed.
+/// If it is not SARIF, or a run did not succeed.
 pub fn read(log: &Value, name_of: impl Fn(&str) -> Option<String>) -> Result<Sarif, String> {
     let Some(runs) = log.get("runs").and_then(Value::as_array) else {
         return Err("this is not SARIF: it has no `runs`".to_owned());
@@ -60,7 +60,7 @@ pub fn read(log: &Value, name_of: impl Fn(&str) -> Option<String>) -> Result<Sar
         if !sarif.detectors.contains(&detector) {
             sarif.detectors.push(detector.clone());
         }
-        for result in results.iter().filter(|result| stands(result)) {
+        for result in results.iter().filter(|result| is_active(result)) {
             sarif.seen += 1;
             let Some(entry) = candidates(result).find_map(&name_of) else {
                 sarif.unmatched += 1;
@@ -109,7 +109,7 @@ impl Sarif {
 
 /// Returns whether a result is of this scan and meant to be seen: not one of an earlier scan that is gone, and
 /// not suppressed. A suppression that is under review or was rejected does not suppress.
-fn stands(result: &Value) -> bool {
+fn is_active(result: &Value) -> bool {
     let gone = result.get("baselineState").and_then(Value::as_str) == Some("absent");
     let suppressions = result.get("suppressions").and_then(Value::as_array);
     let accepted = |one: &Value| {

@@ -20,7 +20,7 @@ use crate::dataset::Dataset;
 use karat_core::error::EvalError;
 
 /// The name of the detector of lines without one.
-pub const DETECTOR: &str = "file";
+pub(crate) const DETECTOR: &str = "file";
 
 /// The verdicts of a file, by entry.
 #[derive(Debug, Default)]
@@ -77,7 +77,7 @@ impl Verdicts {
     /// Reads a file and holds it against the corpus.
     ///
     /// # Errors
-    /// When it is none of the known kinds, names a detector twice for one entry, or contradicts the
+    /// If it is none of the known kinds, names a detector twice for one entry, or contradicts the
     /// labels of the corpus.
     pub fn load(path: &Path, dataset: &Dataset) -> Result<Verdicts, EvalError> {
         let limits = Limits::default();
@@ -92,7 +92,7 @@ impl Verdicts {
     /// The pure half of [`Verdicts::load`].
     ///
     /// # Errors
-    /// As there.
+    /// See [`Verdicts::load`].
     pub fn parse(
         path: &Path,
         text: &str,
@@ -220,7 +220,7 @@ impl Verdicts {
     /// The verdict on one entry. A missing one is a failure, never a pass.
     ///
     /// # Errors
-    /// When the file has no verdict on it.
+    /// If the file has no verdict on it.
     pub fn answer(&self, id: &str) -> Result<Answer, Failure> {
         self.answers.get(id).cloned().ok_or_else(|| {
             Failure::new(FailureClass::InvalidAnswer, "the file has no verdict on this entry")

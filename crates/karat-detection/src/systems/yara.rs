@@ -46,7 +46,7 @@ impl Yara {
     /// Compiles the rules of a file or a folder.
     ///
     /// # Errors
-    /// When there is none, or one does not compile.
+    /// If there is none, or one does not compile.
     pub fn load(path: &Path, timeout: Duration) -> Result<Yara, EvalError> {
         let rules = Arc::new(Rules::load(path, timeout)?);
         Ok(Yara { rules, timeout, overdue: Arc::default() })
@@ -55,7 +55,7 @@ impl Yara {
     /// The rules that match a definition.
     ///
     /// # Errors
-    /// When scanning took too long.
+    /// If scanning took too long.
     pub fn inspect(&self, input: &ScanInput) -> Result<Answer, Failure> {
         if self.overdue.load(Ordering::Acquire) > 0 {
             let message = "the rules are still busy with an earlier entry, which took too long";
@@ -93,7 +93,7 @@ impl Rules {
     /// Compiles a rule file, or all `.yar` and `.yara` files of a folder, in the order of their names.
     ///
     /// # Errors
-    /// When there is none, or one does not compile.
+    /// If there is none, or one does not compile.
     fn load(path: &Path, timeout: Duration) -> Result<Rules, EvalError> {
         let files = rule_files(path)?;
         if files.is_empty() {
@@ -123,7 +123,7 @@ impl Rules {
     /// The rules that match a definition.
     ///
     /// # Errors
-    /// When scanning took too long.
+    /// If scanning took too long.
     fn inspect(&self, input: &ScanInput) -> Result<Answer, Failure> {
         let mut findings = Vec::new();
         for (place, text) in texts(input) {

@@ -164,7 +164,7 @@ async fn a_tool_of_an_mcp_server_is_called_for_each_entry() {
 }
 
 #[tokio::test]
-async fn what_an_mcp_scanner_does_beside_answering_is_told_and_its_key_is_not() {
+async fn an_mcp_scanners_side_effects_are_reported_without_its_key() {
     let (folder, dataset) = corpus(&small_corpus());
     write(folder.path(), "server.py", &SERVER.replace("MODE", "'noisy'"));
     let keyed = over_mcp("scan")

@@ -56,7 +56,7 @@ fn counts_become_the_metrics_that_they_should() {
 }
 
 #[test]
-fn every_detector_has_a_slice_and_what_it_adds_is_told() {
+fn every_detector_has_a_slice_with_its_contribution() {
     let (folder, dataset) = corpus(&small_corpus());
     let file = write(folder.path(), "verdicts.json", &public_file());
     let report = score_verdicts(dataset.clone(), &file, &ScoreOptions::default()).unwrap();
@@ -97,7 +97,7 @@ fn every_false_alarm_and_every_miss_can_be_read() {
 }
 
 #[test]
-fn a_contradicted_label_and_a_missing_verdict_are_no_pass() {
+fn contradicted_labels_and_missing_verdicts_do_not_pass() {
     let (folder, dataset) = corpus(&small_corpus());
     let wrong = public_file().replacen(r#""label":"malicious""#, r#""label":"benign""#, 1);
     let file = write(folder.path(), "wrong.json", &wrong);
@@ -223,7 +223,7 @@ fn scores_that_some_detectors_do_not_give_rank_nothing() {
 }
 
 #[test]
-fn failures_alone_are_no_measurement_however_many_are_allowed() {
+fn all_failures_is_not_measured_even_if_allowed() {
     let (folder, dataset) = corpus(&small_corpus());
     let lines: Vec<String> = dataset
         .samples
@@ -360,7 +360,7 @@ fn a_verdict_that_one_of_several_detectors_has_not_given_is_missing() {
 }
 
 #[test]
-fn a_sarif_run_without_results_is_no_scan() {
+fn a_sarif_run_without_results_is_not_measured() {
     let (folder, dataset) = corpus(&small_corpus());
     let score = |run: &str| {
         let log = format!(

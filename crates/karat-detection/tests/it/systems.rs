@@ -309,7 +309,7 @@ print(json.dumps({"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "acm
 }
 
 #[tokio::test]
-async fn garbage_from_a_batch_scanner_is_told_and_never_a_pass() {
+async fn garbage_from_a_batch_scanner_never_passes() {
     let (folder, dataset) = corpus(&small_corpus());
     for (script, expected) in [
         ("print('nothing useful')", "not JSON"),

@@ -35,7 +35,7 @@ pub(super) fn plain_run(bytes: &[u8], space: bool) -> usize {
     }
 }
 
-/// Continues a run from a byte that is not the first, sixteen bytes at a time while there are so many;
+/// Continues a run from a byte that is not the first, sixteen bytes at a time while there are enough;
 /// returns the number of bytes and whether the run ended among them. The compiler turns each comparison
 /// into one instruction for all sixteen.
 fn wide_run(bytes: &[u8], from: usize) -> (usize, bool) {

@@ -141,7 +141,7 @@ fn row(delta: &Delta) -> Row {
         |interval| format!("{} to {}", signed(interval.low), signed(interval.high)),
     );
     Row {
-        metric: delta.metric.clone(),
+        metric: delta.metric.to_string(),
         before: optional(delta.before),
         after: optional(delta.after),
         change: Change::of_delta(delta),

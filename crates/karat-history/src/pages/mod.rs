@@ -64,7 +64,7 @@ impl Pages {
     ///
     /// # Errors
     /// As [`Pages::new`].
-    pub fn for_files() -> Result<Pages, PageError> {
+    pub(crate) fn for_files() -> Result<Pages, PageError> {
         Ok(Pages { files: true, ..Pages::new()? })
     }
 

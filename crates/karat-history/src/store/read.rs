@@ -90,7 +90,7 @@ impl Store {
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub fn metric_name(&self, id: i64) -> Result<Option<String>, HistoryError> {
+    pub(crate) fn metric_name(&self, id: i64) -> Result<Option<String>, HistoryError> {
         let sql = "SELECT name FROM metrics WHERE id = ?1";
         let found = self.connection.query_row(sql, [id], |row| row.get(0)).optional();
         found.map_err(failed(&self.path))

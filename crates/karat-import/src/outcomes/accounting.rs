@@ -1,6 +1,6 @@
 //! The ways in which benchmarks count their own outcomes.
 
-use karat_metrics::stats;
+use karat_metrics::{MetricId, metric, stats};
 use serde::{Deserialize, Serialize};
 
 use super::Row;
@@ -40,28 +40,33 @@ impl Accounting {
     }
 
     /// The metric that counts single runs: the one that the benchmark reports first.
-    pub(super) fn headline(self) -> &'static str {
+    pub(super) fn headline(self) -> MetricId {
         match self {
-            Accounting::Bfcl => "bfcl.accuracy",
-            Accounting::Livemcpbench => "livemcpbench.success",
-            Accounting::Mcpmark => "mcpmark.pass@1",
-            Accounting::Stabletoolbench => "stabletoolbench.sopr",
-            Accounting::Tau | Accounting::Tau2 => "tau.pass^1",
+            Accounting::Bfcl => metric!("bfcl.accuracy"),
+            Accounting::Livemcpbench => metric!("livemcpbench.success"),
+            Accounting::Mcpmark => metric!("mcpmark.pass@1"),
+            Accounting::Stabletoolbench => metric!("stabletoolbench.sopr"),
+            Accounting::Tau | Accounting::Tau2 => metric!("tau.pass^1"),
         }
     }
 
     /// The ids of its metrics of a task, where the task that was run most often has `runs` runs.
-    pub(super) fn metrics(self, runs: usize) -> Vec<String> {
-        let ids: &[&str] = match self {
-            Accounting::Bfcl => &["bfcl.accuracy"],
-            Accounting::Livemcpbench => &["livemcpbench.success", "livemcpbench.agreement"],
-            Accounting::Mcpmark => &["mcpmark.pass@1", "mcpmark.pass@4", "mcpmark.pass^4"],
-            Accounting::Stabletoolbench => &["stabletoolbench.sopr"],
-            Accounting::Tau | Accounting::Tau2 => {
-                return (1..=runs).map(|k| format!("tau.pass^{k}")).collect();
+    pub(super) fn metrics(self, runs: usize) -> Vec<MetricId> {
+        match self {
+            Accounting::Bfcl => vec![metric!("bfcl.accuracy")],
+            Accounting::Livemcpbench => {
+                vec![metric!("livemcpbench.success"), metric!("livemcpbench.agreement")]
             }
-        };
-        ids.iter().map(|id| (*id).to_owned()).collect()
+            Accounting::Mcpmark => vec![
+                metric!("mcpmark.pass@1"),
+                metric!("mcpmark.pass@4"),
+                metric!("mcpmark.pass^4"),
+            ],
+            Accounting::Stabletoolbench => vec![metric!("stabletoolbench.sopr")],
+            Accounting::Tau | Accounting::Tau2 => {
+                (1..=runs).map(|k| MetricId::new(&format!("tau.pass^{k}"))).collect()
+            }
+        }
     }
 
     /// Returns whether the benchmark counts a run, whatever became of it.

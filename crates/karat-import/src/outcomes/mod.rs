@@ -27,8 +27,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 pub use self::accounting::Accounting;
+pub(crate) use self::rows::Tags;
 pub(crate) use self::rows::clipped;
-pub use self::rows::{Published, Row, Tags, Task};
+pub use self::rows::{Published, Row, Task};
 
 /// The evaluation of recorded outcomes.
 pub struct Outcomes;

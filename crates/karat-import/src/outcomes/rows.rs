@@ -7,7 +7,7 @@ use karat_io::input::{self, Format, InputError, Limits};
 use serde::{Deserialize, Serialize};
 
 /// The properties of a task by which slices are made.
-pub type Tags = BTreeMap<String, String>;
+pub(crate) type Tags = BTreeMap<String, String>;
 
 /// One run of a task, as it was judged elsewhere.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ pub struct Row {
     /// The verdict that the judge stated, where the benchmark counts another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stated: Option<bool>,
-    /// The verdict of people, next to that of a judge.
+    /// The verdict of people, in addition to that of a judge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub human: Option<bool>,
     /// The failure outside the agent that ended the run.

@@ -2,18 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use karat_core::aggregate::{self, Average, measure_named};
+use karat_core::aggregate;
 use karat_core::evaluation::{Entry, Scored, conventions};
 use karat_core::observed::{Observed, Outcomes as Seen, Trial};
-use karat_core::report::{Control, Interval, Item, ItemError, Measured, Slice};
+use karat_core::report::{Control, Interval, Item, ItemError, Measured, Scores, Slice};
 use karat_metrics::classification::Agreement;
 use karat_metrics::stats::{self, Bootstrap};
+use karat_metrics::{MetricId, metric};
 
 use super::{Accounting, Config, Data, Outcomes, Row, Task, clipped};
 use crate::benchmarks::bfcl;
 
 /// The numbers of runs that pass@k and pass^k are computed for.
 const K: [u64; 6] = [2, 3, 4, 5, 8, 10];
+/// The share of runs that succeed.
+const SUCCESS: MetricId = MetricId::known("task.success");
 /// The most figures that a note names.
 const NAMED: usize = 5;
 
@@ -28,9 +31,9 @@ pub(super) fn scored(entry: &Entry<Outcomes>) -> Scored {
     let all: Vec<&Item> = items.iter().collect();
     let mut metrics = scoring.measures(&all, &scoring.ids());
     metrics.extend(scoring.kappa());
-    for id in ["run.failed", "run.tokens", "run.ms"] {
-        if items.iter().any(|item| item.metrics.contains_key(id)) {
-            metrics.push(scoring.measure(id, &all));
+    for id in [metric!("run.failed"), metric!("run.tokens"), metric!("run.ms")] {
+        if items.iter().any(|item| item.metrics.contains_key(&id)) {
+            metrics.push(scoring.measure(&id, &all));
         }
     }
     let mut slices = scoring.slices(&items);
@@ -62,25 +65,28 @@ struct Scoring<'a> {
 
 impl Scoring<'_> {
     /// The metrics that every slice has too, in the order in which they are shown.
-    fn ids(&self) -> Vec<String> {
-        let own = self.config.accounting.map(|own| own.metrics(self.runs)).unwrap_or_default();
-        let mut ids = own;
-        ids.push("task.success".to_owned());
-        let most = self.runs as u64;
-        for k in K.into_iter().filter(|k| *k <= most) {
-            ids.extend([format!("pass@{k}"), format!("pass^{k}")]);
-        }
+    fn ids(&self) -> Vec<MetricId> {
+        let mut ids = self.config.accounting.map(|own| own.metrics(self.runs)).unwrap_or_default();
+        ids.push(SUCCESS);
+        ids.extend(self.repeats().flat_map(|(at_least_one, all, _)| [at_least_one, all]));
         ids
+    }
+
+    /// The ids of pass@k and pass^k, with their k.
+    fn repeats(&self) -> impl Iterator<Item = (MetricId, MetricId, u64)> {
+        let most = self.runs as u64;
+        let id = |name: &str, k: u64| MetricId::new(&format!("{name}{k}"));
+        K.into_iter().filter(move |k| *k <= most).map(move |k| (id("pass@", k), id("pass^", k), k))
     }
 
     fn item(&self, task: &Task, rows: &[Row]) -> Item {
         let run_scores = |row: &Row| {
             let mut scores = BTreeMap::new();
             let success = row.measured().map(|done| f64::from(u8::from(done)));
-            scores.insert("task.success".to_owned(), success);
+            scores.insert(SUCCESS, success);
             if let Some(accounting) = self.config.accounting {
                 let credit = accounting.credit(row);
-                scores.insert(accounting.headline().to_owned(), credit);
+                scores.insert(accounting.headline(), credit);
             }
             scores
         };
@@ -114,7 +120,7 @@ impl Scoring<'_> {
     }
 
     /// The scores of one task.
-    fn task_scores(&self, rows: &[Row]) -> BTreeMap<String, Option<f64>> {
+    fn task_scores(&self, rows: &[Row]) -> Scores {
         let mut scores = BTreeMap::new();
         if let Some(accounting) = self.config.accounting {
             let values = accounting.scores(rows, self.runs, self.largest);
@@ -123,38 +129,41 @@ impl Scoring<'_> {
         let measured: Vec<bool> = rows.iter().filter_map(Row::measured).collect();
         let (n, done) =
             (measured.len() as u64, measured.iter().filter(|done| **done).count() as u64);
-        scores.insert("task.success".to_owned(), stats::reliability(done, n).ok());
-        for k in K.into_iter().filter(|k| *k <= self.runs as u64) {
-            scores.insert(format!("pass@{k}"), stats::pass_at_k(n, done, k).ok());
-            scores.insert(format!("pass^{k}"), stats::pass_hat_k(n, done, k).ok());
+        scores.insert(SUCCESS, stats::reliability(done, n).ok());
+        for (at_least_one, all, k) in self.repeats() {
+            scores.insert(at_least_one, stats::pass_at_k(n, done, k).ok());
+            scores.insert(all, stats::pass_hat_k(n, done, k).ok());
         }
         if !rows.is_empty() {
             let failed = rows.len() - measured.len();
-            scores.insert("run.failed".to_owned(), Some(failed as f64 / rows.len() as f64));
+            scores.insert(metric!("run.failed"), Some(failed as f64 / rows.len() as f64));
         }
         let mean = |of: fn(&Row) -> Option<f64>| {
             let values: Vec<f64> = rows.iter().filter_map(of).collect();
             stats::mean(&values).ok()
         };
-        let costs = [("run.tokens", mean(|row| row.tokens)), ("run.ms", mean(|row| row.ms))];
+        let costs = [
+            (metric!("run.tokens"), mean(|row| row.tokens)),
+            (metric!("run.ms"), mean(|row| row.ms)),
+        ];
         for (id, value) in costs {
-            scores.extend(value.map(|value| (id.to_owned(), Some(value))));
+            scores.extend(value.map(|value| (id, Some(value))));
         }
         scores
     }
 
-    fn measures(&self, items: &[&Item], ids: &[String]) -> Vec<Measured> {
+    fn measures(&self, items: &[&Item], ids: &[MetricId]) -> Vec<Measured> {
         let mut metrics: Vec<Measured> = Vec::new();
         for id in ids {
             let mut metric = self.measure(id, items);
-            if id == "mcpmark.pass@1" {
+            if *id == "mcpmark.pass@1" {
                 // The mean over runs, which is that over tasks only if all have the same runs.
                 let runs: Vec<f64> = metric.per_run.iter().copied().flatten().collect();
                 metric.value = stats::mean(&runs).ok();
                 let spread = stats::population_std(&runs).ok();
                 metrics.push(metric);
                 let n = runs.len() as u64;
-                metrics.push(Measured { n, ..figure("mcpmark.std", spread, "no runs") });
+                metrics.push(Measured { n, ..figure(metric!("mcpmark.std"), spread, "no runs") });
                 continue;
             }
             metrics.push(metric);
@@ -162,15 +171,11 @@ impl Scoring<'_> {
         metrics
     }
 
-    fn measure(&self, id: &str, items: &[&Item]) -> Measured {
+    fn measure(&self, id: &MetricId, items: &[&Item]) -> Measured {
         let runs = u32::try_from(self.runs).unwrap_or(u32::MAX);
         let whole =
-            id == "task.success" || self.config.accounting.is_some_and(|own| own.headline() == id);
-        let kind = match karat_metrics::registry::find(id).map(|metric| metric.kind) {
-            Some(karat_metrics::registry::MetricKind::Rate) => Average::Rate,
-            _ => Average::Mean,
-        };
-        let mut found = measure_named(id, kind, items, runs, self.seed);
+            *id == SUCCESS || self.config.accounting.is_some_and(|own| own.headline() == *id);
+        let mut found = aggregate::measure(id, items, runs, self.seed);
         if !whole && self.runs > 1 {
             // It is a value over runs, and has none for each of them.
             found.per_run = Vec::new();
@@ -207,13 +212,8 @@ impl Scoring<'_> {
         let interval = bootstrap.statistic(pairs.len(), statistic).ok();
         Some(Measured {
             n: pairs.len() as u64,
-            interval: interval.map(|found| Interval {
-                low: found.low,
-                high: found.high,
-                level: aggregate::LEVEL,
-                method: "bootstrap".to_owned(),
-            }),
-            ..figure("kappa", value, "all verdicts are the same")
+            interval: interval.map(|found| Interval::new(found, "bootstrap")),
+            ..figure(metric!("kappa"), value, "all verdicts are the same")
         })
     }
 
@@ -248,8 +248,8 @@ impl Scoring<'_> {
                 "{failed} of {rows} runs failed for a reason outside the agent and are not measured"
             );
             let own = self.config.accounting.map(|own| (own, own.headline()));
-            if let Some((accounting, id, own, ours)) =
-                own.and_then(|(own, id)| Some((own, id, value(id)?, value("task.success")?)))
+            if let Some((accounting, own, ours, id)) =
+                own.and_then(|(own, id)| Some((own, value(&id)?, value(&SUCCESS)?, id)))
             {
                 let is_counted = |row: &&Row| row.measured().is_none() && accounting.counts(row);
                 let counts = match self.data.rows().filter(is_counted).count() {
@@ -267,7 +267,7 @@ impl Scoring<'_> {
         let misread = self.data.rows().filter(|row| row.stated.is_some()).count();
         if let (1.., Some(own), Some(ours)) = (
             misread,
-            self.config.accounting.and_then(|own| value(own.headline())),
+            self.config.accounting.and_then(|own| value(&own.headline())),
             value("task.success"),
         ) {
             notes.push(format!(
@@ -304,8 +304,8 @@ impl Scoring<'_> {
                     .collect();
                 let all: Vec<&Item> = items.iter().collect();
                 let headline = self.config.accounting.map(Accounting::headline);
-                let ids = headline.into_iter().chain(["task.success"]);
-                let metrics: Vec<Measured> = ids.map(|id| self.measure(id, &all)).collect();
+                let ids = headline.into_iter().chain([SUCCESS]);
+                let metrics: Vec<Measured> = ids.map(|id| self.measure(&id, &all)).collect();
                 let ok = metrics.iter().all(|metric| metric.value == Some(expected));
                 let expected = format!("{expected} by both accountings");
                 Control { name: name.to_owned(), expected, metrics, ok }
@@ -328,12 +328,12 @@ impl Scoring<'_> {
 }
 
 /// A metric that is not a mean over items.
-fn figure(id: &str, value: Option<f64>, undefined: &str) -> Measured {
+fn figure(id: MetricId, value: Option<f64>, undefined: &str) -> Measured {
     Measured {
-        id: id.to_owned(),
+        better: aggregate::better(&id),
+        id,
         value,
         n: 0,
-        better: aggregate::better(id),
         per_run: Vec::new(),
         interval: None,
         count: None,

@@ -171,7 +171,7 @@ fn runs_that_come_twice_are_refused_with_both_files() {
 }
 
 #[test]
-fn an_error_that_says_nothing_is_none() {
+fn an_empty_error_is_ignored() {
     let text = r#"[{"task_id": 0, "reward": 1.0, "trial": 0, "info": {"error": ""}},
         {"task_id": 1, "reward": 1.0, "trial": 0, "info": {"error": null}}]"#;
     let reports = Copy::new(&[("m.json", text)]).reports("tau-bench");

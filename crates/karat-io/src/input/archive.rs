@@ -247,7 +247,7 @@ where
             let read = match method {
                 0 => raw.take(most).read_to_end(&mut self.bytes),
                 8 => flate2::read::DeflateDecoder::new(raw).take(most).read_to_end(&mut self.bytes),
-                _ => return Err(self.damaged(&name, "this way to compress is not known").into()),
+                _ => return Err(self.damaged(&name, "unsupported compression method").into()),
             };
             if read.ok() != Some(size as usize) {
                 return Err(self.damaged(&name, "this file of the archive is damaged").into());

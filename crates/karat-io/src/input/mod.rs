@@ -89,29 +89,6 @@ fn text_and_format(path: &Path, limits: &Limits) -> Result<(String, Format), Inp
     }
 }
 
-/// Reads a file with a `schema` key such as `karat.report/1`.
-///
-/// The version is checked first, so that a file of a later version is reported as such and not as one with
-/// unknown keys.
-///
-/// # Errors
-/// As [`load`]; [`InputError::NewerSchema`] for a later version, and [`InputError::Invalid`] for another
-/// schema.
-pub fn load_versioned<T: DeserializeOwned + Send>(
-    path: &Path,
-    limits: &Limits,
-    supported: &str,
-) -> Result<T, InputError> {
-    #[derive(serde::Deserialize)]
-    struct Head {
-        schema: Option<String>,
-    }
-    let (text, format) = text_and_format(path, limits)?;
-    let head: Head = parse_with(path, &text, format, limits)?;
-    check_schema(path, head.schema.as_deref(), supported)?;
-    parse_with(path, &text, format, limits)
-}
-
 /// Compares the schema of a file (`name/version`) with the supported one.
 ///
 /// # Errors

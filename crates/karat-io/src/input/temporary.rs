@@ -209,7 +209,7 @@ mod tests {
         assert!(is_ours(&file, &path));
         file.unlock().unwrap();
         remove_unless_locked(&path).unwrap();
-        assert!(!is_ours(&file, &path), "it has no name any more");
+        assert!(!is_ours(&file, &path), "it no longer has a name");
     }
 
     #[test]

@@ -46,7 +46,7 @@ fn fault(text: &str, span: &Range<usize>, kind: FaultKind) -> Fault {
 fn unparsed(text: &str, error: &Error, depth: usize) -> Fault {
     let message = error.message();
     if message.contains("recursion limit") || message.contains("recursion depth") {
-        // The error for a long dotted key has no place: it is on the first line with so many dots.
+        // The error for a long dotted key has no place: it is on the first line with that many dots.
         let dotted = || {
             let deep = |line: &str| line.matches('.').count() >= PARSER_DEPTH;
             let line = text.split('\n').take_while(|line| !deep(line)).map(|l| l.len() + 1).sum();

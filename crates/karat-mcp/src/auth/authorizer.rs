@@ -538,7 +538,7 @@ impl Authorizer {
     }
 
     /// Replaces a token that is about to expire, if that takes no person. A failure is not reported: the
-    /// server will, if the token is of no use any more.
+    /// server will, if the token is no longer of use.
     async fn renew_early(&self, used: &HeaderValue) {
         let mut state = self.state.lock().await;
         let _paused = self.pause.begin();

@@ -112,7 +112,7 @@ impl Context {
     pub async fn ask(&self, method: &str, params: &Value) -> Outcome {
         if self.stateless {
             let message =
-                "this protocol revision requests clients for input in results, not in requests";
+                "this protocol revision asks clients for input in results, not by requests";
             return Err(ProtocolError::new(-32601, message));
         }
         let (id, answer, _guard) = ClientRequests::open(&self.requests);

@@ -134,7 +134,7 @@ pub struct Session {
     isolation: Vec<String>,
 }
 
-/// What a method of a session returns, to be awaited. Boxed, so that the code behind it is compiled once,
+/// The future that a method of a session returns. Boxed, so that the code behind it is compiled once,
 /// here and optimised for speed, and not again in every crate that awaits it.
 pub type Awaited<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 

@@ -127,7 +127,7 @@ impl Reading {
         }
     }
 
-    /// Calls beyond the 64th of a group count as made: no real task has so many.
+    /// Calls beyond the 64th of a group count as made: no real task has that many.
     fn has_met(self, number: usize) -> bool {
         number >= 64 || self.met & (1 << number) != 0
     }

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_that_never_differ_are_no_evidence() {
+    fn identical_pairs_give_no_evidence() {
         for n in [1, 13, 14, 60] {
             let same = vec![0.5; n];
             let test = wilcoxon(&same, &same).unwrap();

@@ -1,7 +1,8 @@
 
-// What agents did: calls next to those that were expected, or two runs next to each other. A sign and a
-// word tell how the calls of a row differ.
+// What agents did: calls next to those that were expected, two runs next to each other, or runs that were
+// judged elsewhere. A sign and a word tell how the calls of a row differ and how a run ended.
 
+/** @type {Map<Step["change"], string[]>} */
 const CHANGES = new Map([
   ["same", ["=", "same"]],
   ["changed", ["\u2260", "other arguments"]],
@@ -64,7 +65,7 @@ function aligned(steps, left, right, leftName, rightName, extra) {
   if (steps.length === 0) return element("p", {}, "No call was made, and none was expected.");
   /** @param {Step} step */
   const row = (step) => {
-    const [sign, usual] = CHANGES.get(step.change);
+    const [sign, usual] = CHANGES.get(step.change) || ["?", step.change];
     const word = step.change === "inserted" && extra ? extra : usual;
     const from = step.change === "missing" || step.change === "left_out" ? step.at : step.from;
     const to = step.change === "inserted" ? step.at : step.to;
@@ -107,4 +108,33 @@ function callCell(call, differences, which) {
   if (call.not_json) cell.append(element("span", { class: "failed" }, "arguments that are not a JSON object"), block(call.not_json));
   if (call.error) cell.append(element("span", { class: "failed" }, "error: " + call.error));
   return cell;
+}
+
+/** @param {Outcomes} outcomes */
+function outcomesView(outcomes) {
+  // A run that failed outside the agent is neither a success nor a failure.
+  const judged = outcomes.trials.filter((trial) => typeof trial.error !== "string" && typeof trial.success === "boolean");
+  const done = judged.filter((trial) => trial.success).length;
+  const count = judged.length === 1 ? "" : ": " + done + " of " + counted(judged.length, "run");
+  const head = judged.length === 0 ? outcome("open", "\u2013", "No run was judged")
+    : done === judged.length ? outcome("right", "\u2713", "Succeeded" + count)
+      : outcome("wrong", "\u2717", (done ? "Succeeded in part" : "Failed") + count);
+  const runs = outcomes.trials.map(trialEntry);
+  return [head, runs.length ? section("Runs", element("ol", { class: "findings" }, ...runs)) : null];
+}
+
+/** @param {Trial} trial */
+function trialEntry(trial, index) {
+  const failed = typeof trial.error === "string";
+  const [sign, word] = failed ? ["\u2013", "failed outside the agent, not measured"] : verdictOf(trial.success);
+  return element("li", { class: "finding" },
+    element("h4", {}, sign + " Run " + (index + 1) + ": " + word),
+    typeof trial.human === "boolean" ? small("People judged: " + verdictOf(trial.human)[1]) : null,
+    trial.reason ? element("p", {}, trial.reason) : null,
+    trial.error ? block(trial.error) : null);
+}
+
+function verdictOf(success) {
+  if (typeof success !== "boolean") return ["\u2013", "not judged"];
+  return success ? ["\u2713", "succeeded"] : ["\u2717", "failed"];
 }

@@ -1,18 +1,21 @@
 
 // An entry of a threat corpus and what detectors reported about it, with the evidence marked in the text.
 
+/** @type {Map<Verdicts["outcome"], string[]>} */
 const OUTCOMES = new Map([
   ["true positive", ["right", "\u2713", "True positive: an attack, flagged"]],
   ["true negative", ["right", "\u2713", "True negative: harmless, not flagged"]],
   ["false positive", ["wrong", "\u2717", "False positive: harmless, but flagged"]],
   ["false negative", ["wrong", "\u2717", "False negative: an attack, but not flagged"]],
+  ["unsupported", ["open", "\u2013", "Unsupported: the system does not judge such entries"]],
+  ["error", ["open", "\u2013", "Error: the system tried and failed"]],
 ]);
 
 /** @param {Verdicts} entry */
 function verdictsView(entry) {
   const excerpts = entry.findings.map(excerptOf).filter(Boolean);
   const parts = [];
-  if (entry.outcome) parts.push(outcome(...(OUTCOMES.get(entry.outcome) || ["open", "\u2013", entry.outcome])));
+  if (entry.outcome) parts.push(outcome(...explained(OUTCOMES, entry.outcome)));
   parts.push(section(entry.name || "Text", entry.before
     ? sides("Before", block(pretty(entry.before)), "Now", marked(entry.text, excerpts))
     : marked(entry.text, excerpts)));

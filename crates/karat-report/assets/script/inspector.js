@@ -97,7 +97,7 @@ class Inspector {
     const moved = this.table.report.moved(this.row);
     if (moved) body.append(section("Before \u2192 now", element("p", {}, moved)));
     if (item.error) body.append(failure(item.error));
-    const view = item.observed ? VIEWS.get(item.observed.kind) : undefined;
+    const view = item.observed ? viewOf(item.observed) : undefined;
     if (view) body.append(...view(item.observed).filter((part) => part !== null));
     else if (item.observed) body.append(section("Observed", tree(item.observed, 2)));
     body.append(this.scores(item));
@@ -126,6 +126,11 @@ class Inspector {
     const headings = ["Metric", "#Score", ...runs.map((_, index) => "#Run " + (index + 1)), ...(isCompared ? ["#Before", "Against the baseline"] : [])];
     return section("Scores", scrolled("Scores", "", headings, rows));
   }
+}
+
+/** @param {Observed} observed */
+function viewOf(observed) {
+  return VIEWS.get(observed.kind);
 }
 
 /** @param {ItemError} error */

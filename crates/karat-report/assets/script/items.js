@@ -341,8 +341,13 @@ function states(report, row) {
   const add = (tone, text, title) => states.push(element("span", { class: "state " + tone, title }, text));
   const tone = report.tones.get(row.facet);
   if (tone !== undefined) add(tone, spoken(row.facet));
-  if (row.error !== undefined) add("lost", "no answer", row.error.message);
+  if (row.error !== undefined) add("lost", "no answer", messageOf(row.error));
   if (report.worsened.has(row.id)) add("worse", "worse", "on " + report.worsened.get(row.id).join(", "));
   if (report.improved.has(row.id)) add("better", "better", "on " + report.improved.get(row.id).join(", "));
   return states;
+}
+
+/** @param {ItemError} error */
+function messageOf(error) {
+  return error.message;
 }

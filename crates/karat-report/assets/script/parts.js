@@ -1,18 +1,21 @@
 
 // The building blocks of the views of items. A view is a list of elements; null is left out.
 
-// The views by kind of observation. Their fields are checked against the schema of the report.
-const VIEWS = new Map(Object.entries({
-  ranking: rankingView,
-  verdicts: verdictsView,
-  suite: suiteView,
-  load: loadView,
-  fuzz: fuzzView,
-  attack: attackView,
-  traces: tracesView,
-  trajectories: trajectoriesView,
-  resilience: resilienceView,
-}));
+// The views by kind of observation. tests/it/script.rs compares the fields that they read, the keys of
+// this table and those of the others with the schema of the report.
+/** @type {Map<Observed["kind"], Function>} */
+const VIEWS = new Map([
+  ["ranking", rankingView],
+  ["verdicts", verdictsView],
+  ["suite", suiteView],
+  ["load", loadView],
+  ["fuzz", fuzzView],
+  ["attack", attackView],
+  ["traces", tracesView],
+  ["trajectories", trajectoriesView],
+  ["outcomes", outcomesView],
+  ["resilience", resilienceView],
+]);
 
 function section(title, ...children) {
   return element("section", {}, element("h3", {}, title), ...children);
@@ -20,6 +23,11 @@ function section(title, ...children) {
 
 function small(text) {
   return element("p", { class: "small" }, text);
+}
+
+// What a table says about a value; a value that it does not know is shown as it is.
+function explained(table, value) {
+  return table.get(value) || ["open", "?", String(value)];
 }
 
 function outcome(look, sign, text) {

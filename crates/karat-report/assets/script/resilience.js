@@ -2,6 +2,7 @@
 // A run under attack as a transcript: the injected text, the attacker's calls and what changed are marked
 // by a sign and a word.
 
+/** @type {Map<Resilience["outcome"], string[]>} */
 const ENDS = new Map([
   ["succeeded", ["wrong", "\u2212", "The attack succeeded"]],
   ["attempted", ["wrong", "\u2260", "A call of the attacker's was made, and had no effect"]],
@@ -13,7 +14,7 @@ const ENDS = new Map([
 
 /** @param {Resilience} run */
 function resilienceView(run) {
-  const [look, sign, text] = ENDS.get(run.outcome) || ["open", "=", "No attack"];
+  const [look, sign, text] = run.outcome ? explained(ENDS, run.outcome) : ["open", "=", "No attack"];
   const done = run.utility === true ? "The task was done." : run.utility === false ? "The task was not done." : null;
   return [
     section("Task", element("p", { class: "about" }, run.task)),

@@ -1,6 +1,7 @@
 
 // A query and what a search returned for it.
 
+/** @type {Map<number, string[]>} */
 const GRADES = new Map([
   [0, ["wrong", "hard negative"]],
   [1, ["right", "relevant, grade 1"]],

@@ -41,6 +41,7 @@ function findingView(finding) {
     ...(finding.replay ? [small("Reproduce"), command(finding.replay)] : []));
 }
 
+/** @type {Map<Attack["status"], string[]>} */
 const STATUSES = new Map([
   ["held", ["right", "\u2713", "Held: no canary was triggered"]],
   ["broken", ["wrong", "\u2717", "Broken: the attack got through"]],
@@ -53,7 +54,7 @@ const STATUSES = new Map([
 function attackView(attack) {
   const tools = Object.entries(attack.tools || {}).map(([why, names]) => [why, names.join(", ")]);
   return [
-    outcome(...STATUSES.get(attack.status)),
+    outcome(...explained(STATUSES, attack.status)),
     attack.about ? element("p", { class: "about" }, attack.about) : null,
     attack.at ? small(`Parameter: ${attack.at}`) : null,
     attack.attempts ? small(counted(attack.attempts, "attempt")) : null,

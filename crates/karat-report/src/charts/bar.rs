@@ -111,7 +111,7 @@ mod tests {
 
     fn metric(value: f64) -> Measured {
         Measured {
-            id: "run.tokens".to_owned(),
+            id: "run.tokens".into(),
             value: Some(value),
             n: 1,
             better: karat_core::report::Better::Lower,
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn bars_next_to_each_other_share_an_axis() {
+    fn adjacent_bars_share_an_axis() {
         let bars = Bar::on_one_axis(&[&metric(500.0), &metric(2000.0)]);
         let widths: Vec<&str> = bars.iter().flatten().map(|bar| bar.width.as_str()).collect();
         assert_eq!(widths, ["25.00%", "100.00%"]);

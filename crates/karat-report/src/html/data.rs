@@ -13,9 +13,9 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use karat_core::observed::{Load, Observed};
-use karat_core::report::{Better, CheckReport, Item, ItemError, Report, Slice, Verdict};
+use karat_core::report::{Better, CheckReport, Item, ItemError, Report, Scores, Slice, Verdict};
 use karat_io::text::{clip, count};
-use karat_metrics::registry;
+use karat_metrics::{MetricId, registry};
 use serde::Serialize;
 
 use super::facet;
@@ -42,7 +42,7 @@ struct Head<'a> {
     /// The items that changed, by metric.
     flips: Vec<Flip<'a>>,
     /// The earlier scores of the items that moved, where they differ.
-    before: Option<&'a BTreeMap<String, BTreeMap<String, Option<f64>>>>,
+    before: Option<&'a BTreeMap<String, Scores>>,
     /// True if the gate failed: then the table begins with what got worse.
     failed: bool,
     /// The items behind checks that did not pass.
@@ -105,7 +105,7 @@ fn write_line(lines: &mut impl Write, value: &impl Serialize) -> std::io::Result
 
 fn head<'a>(report: &'a Report, slug: &'a str) -> Head<'a> {
     let scored: BTreeSet<&str> =
-        report.items.iter().flat_map(|item| item.metrics.keys()).map(String::as_str).collect();
+        report.items.iter().flat_map(|item| item.metrics.keys()).map(MetricId::as_str).collect();
     let scored: Vec<&str> = scored.into_iter().collect();
     let facet = facet::of(&report.kind);
     let deltas = report.comparison.iter().flat_map(|comparison| &comparison.deltas);
@@ -167,7 +167,7 @@ fn metrics<'a>(report: &'a Report, scored: &[&'a str]) -> Vec<Column<'a>> {
         .collect()
 }
 
-/// One line that reports a reader which item this is.
+/// One line that identifies the item.
 fn title(item: &Item) -> String {
     let joined = |one: &str, other: &str| match (one, other) {
         ("", text) | (text, "") => text.to_owned(),

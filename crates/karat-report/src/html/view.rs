@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use karat_core::report::{Better, Check, CheckReport, Control, Delta, Measured, Report, Verdict};
-use karat_metrics::registry;
+use karat_metrics::{MetricId, registry};
 use serde::Serialize;
 
 use super::figures::{Figure, figures, leaderboard};
@@ -24,38 +24,6 @@ const NAMED: usize = 12;
 const FIRST: usize = 3;
 /// A card with no more metrics than this shows them all.
 const AT_ONCE: usize = 8;
-
-/// The ids of the leading metrics, most important first.
-fn leading<'a>() -> impl Iterator<Item = &'a str> {
-    [
-        "pass_rate",
-        "reliability",
-        "attacks_held",
-        "schema.rejects_invalid",
-        "crash_rate",
-        "latency.p50",
-        "latency.p99",
-        "throughput",
-        "error_rate",
-        "attack.success",
-        "utility.under_attack",
-        "utility.benign",
-        "block.false",
-        "task.success",
-        "calls.f1",
-        "gauge.proactivity",
-        "gauge.compliance",
-        "calls.similarity",
-        "recall@5",
-        "mrr",
-        "ndcg@10",
-        "recall",
-        "fpr_hard",
-        "precision",
-        "f1",
-    ]
-    .into_iter()
-}
 
 /// The static part of the page.
 #[derive(Serialize)]
@@ -237,7 +205,7 @@ impl Flip {
     /// The items of a change, linked below an anchor; none if no item changed.
     pub fn of(delta: &Delta, anchor: &str) -> Option<Flip> {
         (!is_still(delta)).then(|| Flip {
-            id: delta.metric.clone(),
+            id: delta.metric.to_string(),
             legend: definition(&delta.metric),
             worse: names(&delta.worsened, anchor),
             better: names(&delta.improved, anchor),
@@ -386,7 +354,8 @@ fn card(report: &Report, slug: &str, all: &[Report]) -> Card {
     let gated = gated(report);
     let at_once = |metric: &Measured| {
         let id = metric.id.as_str();
-        report.metrics.len() <= AT_ONCE || gated.contains(id) || leading().any(|one| one == id)
+        let leads = || registry::leading().contains(&metric.id);
+        report.metrics.len() <= AT_ONCE || gated.contains(id) || leads()
     };
     Card {
         slug: slug.to_owned(),
@@ -438,9 +407,10 @@ fn gated(report: &Report) -> BTreeSet<&str> {
 fn first(report: &Report) -> Vec<&Measured> {
     let checks = report.gate.iter().flat_map(|gate| &gate.checks);
     let failed = checks.filter(|check| check.verdict != Verdict::Pass).map(|check| &*check.metric);
+    let leading = registry::leading().iter().map(|id| id.as_str());
     let all = report.metrics.iter().map(|metric| metric.id.as_str());
     let mut chosen: Vec<&Measured> = Vec::new();
-    for id in failed.chain(leading()).chain(all) {
+    for id in failed.chain(leading).chain(all) {
         if let Some(metric) = report.metric(id)
             && chosen.len() < FIRST
             && chosen.iter().all(|known| known.id != id)
@@ -522,7 +492,7 @@ fn row(metric: &Measured, delta: Option<&Delta>) -> Row {
         notes.push(format!("runs: {}", runs.join(", ")));
     }
     Row {
-        id: metric.id.clone(),
+        id: metric.id.to_string(),
         legend: definition(&metric.id),
         better: metric.better,
         value: optional(metric.value),
@@ -584,7 +554,7 @@ fn parts(report: &Report) -> Vec<Part> {
     for delta in report.comparison.iter().flat_map(|comparison| &comparison.deltas) {
         let Some(slice) = &delta.slice else { continue };
         let row = PartRow {
-            id: delta.metric.clone(),
+            id: delta.metric.to_string(),
             legend: definition(&delta.metric),
             before: optional(delta.before),
             after: optional(delta.after),
@@ -675,7 +645,7 @@ fn legend(check: &CheckReport) -> Vec<Definition> {
         let ids = measured
             .map(|metric| &metric.id)
             .chain(report.items.iter().flat_map(|item| item.metrics.keys()));
-        let ids: BTreeSet<&str> = ids.map(String::as_str).collect();
+        let ids: BTreeSet<&str> = ids.map(MetricId::as_str).collect();
         for id in ids {
             if let Some(known) = definition(id) {
                 used.entry(known).or_default().insert(id);

@@ -11,10 +11,10 @@ use karat_core::leaderboard::Leaderboard;
 use karat_core::report::{
     CheckReport, Comparison, Delta, Gate, NotCompared, Report, Slice, Verdict,
 };
-use karat_io::text::{clip, columns, printable};
+use karat_io::text::{clip, columns, first_few, printable};
 use owo_colors::{OwoColorize as _, Style as Paint};
 
-use crate::format::{self, Direction, count, first_few, moved, range, rank, verdict_name};
+use crate::format::{self, Direction, count, moved, range, rank, verdict_name};
 use crate::{findings, select};
 
 pub use summary::summary;
@@ -40,9 +40,9 @@ pub struct Style {
 }
 
 /// The fewest columns that output is made for.
-pub const NARROWEST: usize = 60;
+pub(crate) const NARROWEST: usize = 60;
 /// The most columns that output uses.
-pub const WIDEST: usize = 200;
+pub(crate) const WIDEST: usize = 200;
 
 impl Default for Style {
     fn default() -> Style {
@@ -51,7 +51,7 @@ impl Default for Style {
 }
 
 impl Style {
-    /// Plain or coloured output for a terminal with so many columns.
+    /// Plain or coloured output for a terminal with this many columns.
     pub fn new(colors: bool, columns: usize) -> Style {
         Style { colors, width: columns.clamp(NARROWEST, WIDEST) }
     }
@@ -454,7 +454,7 @@ pub fn comparison(comparison: &Comparison, style: Style) -> String {
     let _ = writeln!(text, "{}", style.faint(&head));
     let title = |delta: &Delta| match &delta.slice {
         Some(slice) => format!("{} {slice}", delta.metric),
-        None => delta.metric.clone(),
+        None => delta.metric.to_string(),
     };
     for delta in &comparison.deltas {
         let interval = delta.interval.as_ref().map_or_else(

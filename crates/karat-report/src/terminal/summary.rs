@@ -374,7 +374,7 @@ fn cell(report: &Report, measured: &Measured, slice: Option<&str>) -> Cell {
         .as_ref()
         .map(|interval| format!("[{}–{}]", short(interval.low, 2), short(interval.high, 2)));
     Cell {
-        label: measured.id.clone(),
+        label: measured.id.to_string(),
         value: measured.value.map_or_else(|| "undefined".to_owned(), |value| short(value, 3)),
         interval: interval.unwrap_or_default(),
         change: delta.and_then(change),

@@ -10,6 +10,7 @@ use flate2::read::GzDecoder;
 use karat_core::observed::{Observed, Other};
 use karat_core::report::{CheckReport, Item, Kind};
 use karat_io::text::printable_block;
+use karat_metrics::MetricId;
 use karat_report::html;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -138,7 +139,7 @@ fn a_hundred_metrics_do_not_hide_the_first() {
     let mut check = sample::small();
     let metric = check.reports[0].metrics[0].clone();
     check.reports[0].metrics.extend((0..100).map(|number| karat_core::report::Measured {
-        id: format!("further.{number}"),
+        id: format!("further.{number}").as_str().into(),
         ..metric.clone()
     }));
     let page = markup(&html::page(&check).unwrap());
@@ -297,8 +298,9 @@ proptest! {
             })
             .collect();
         report.items[0].tags.insert(tag.clone(), tag.clone());
-        report.items[0].metrics.insert(tag.clone(), score);
-        report.items[0].per_run.push(BTreeMap::from([(tag, score)]));
+        let id = MetricId::new(&tag);
+        report.items[0].metrics.insert(id.clone(), score);
+        report.items[0].per_run.push(BTreeMap::from([(id, score)]));
         let (_, read) = lines(&html::page(&sample::single(report.clone())).unwrap());
         let written: Vec<String> =
             report.items.iter().map(|item| serde_json::to_string(item).unwrap()).collect();

@@ -36,7 +36,7 @@ impl Dense {
     /// Reads the weights and embeds a corpus, which must be sorted by id.
     ///
     /// # Errors
-    /// When the folder lacks a file, or a file is not what it should be.
+    /// If the folder lacks a file, or a file is not what it should be.
     pub fn build(tools: &[Tool], weights: &Path) -> Result<Dense, EvalError> {
         let (model, digest) = load(weights)?;
         let vectors = tools.iter().map(|tool| embed(&model, &text(tool))).collect();

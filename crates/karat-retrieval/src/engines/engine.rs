@@ -1,4 +1,4 @@
-//! What every search engine does.
+//! The interface of every search engine.
 
 use std::collections::BTreeMap;
 

@@ -47,7 +47,7 @@ pub(crate) struct Index<const FIELDS: usize> {
     most: Vec<f32>,
     /// The documents of each list, ascending.
     docs: Vec<u32>,
-    /// What each posting adds to the score of its document.
+    /// The contribution of each posting to the score of its document.
     scores: Vec<f32>,
 }
 
@@ -71,7 +71,7 @@ impl<const FIELDS: usize> Index<FIELDS> {
         let mut lists = self.lists(query);
         let mut ascending: Vec<usize> = (0..lists.len()).collect();
         ascending.sort_by(|a, b| lists[*a].most.total_cmp(&lists[*b].most));
-        // More than rounding can add to or take from a sum of so many scores.
+        // More than rounding can add to or take from a sum of this many scores.
         let slack = 1.0 + 4.0 * f32::EPSILON * lists.len() as f32;
 
         let mut best = Best::new(limit.min(self.documents));
@@ -187,7 +187,7 @@ impl<const FIELDS: usize> Index<FIELDS> {
 
 /// The documents from `first` on whose sums are above a floor, unless they are more than `most`.
 fn above(floor: f32, first: usize, sums: &[f32], most: usize) -> Option<Vec<usize>> {
-    // A document that none of the lists has is none.
+    // A document that is in none of the lists is not a result.
     let floor = floor.max(0.0);
     let mut found = Vec::new();
     for (place, group) in groups_above(floor, sums) {
@@ -376,7 +376,7 @@ impl<const FIELDS: usize> Builder<FIELDS> {
     }
 }
 
-/// The weight of a term that so many documents have.
+/// The weight of a term that this many documents have.
 pub(super) fn rarity(documents: usize, having: usize) -> f32 {
     let others = documents - having;
     (1.0 + (others as f32 + 0.5) / (having as f32 + 0.5)).ln()

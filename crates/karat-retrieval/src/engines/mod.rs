@@ -20,7 +20,7 @@ use bm25::{Bm25, Fields};
 use karat_core::error::EvalError;
 
 /// A built engine, or the reason it could not be built.
-pub type Built = Result<Box<dyn Engine>, EvalError>;
+pub(crate) type Built = Result<Box<dyn Engine>, EvalError>;
 
 /// A built-in engine: its name, what it does, and how it is built.
 pub struct Builtin {
@@ -35,7 +35,7 @@ pub struct Builtin {
 }
 
 /// All built-in engines; a new one is a file here and a line in this list.
-pub const ENGINES: &[Builtin] = &[
+pub(crate) const ENGINES: &[Builtin] = &[
     Builtin {
         name: "bm25",
         summary: "BM25 over name, title, description and schema text, with camelCase and snake_case split and English stemming",

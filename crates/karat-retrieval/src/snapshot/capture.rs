@@ -201,7 +201,7 @@ impl List {
     /// Reads a list.
     ///
     /// # Errors
-    /// When it cannot be read, or a name is listed twice.
+    /// If it cannot be read, or a name is listed twice.
     pub fn read(path: &Path) -> Result<List, InputError> {
         let text = input::read_text(path, &Limits::default())?;
         let list: List = input::parse(path, &text, Format::Toml)?;

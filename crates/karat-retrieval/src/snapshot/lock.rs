@@ -85,7 +85,7 @@ impl Lock {
     /// Reads a lock file.
     ///
     /// # Errors
-    /// When it cannot be read or is not a lock.
+    /// If it cannot be read or is not a lock.
     pub fn read(path: &Path) -> Result<Lock, InputError> {
         let text = input::read_text(path, &Limits::default())?;
         let format =

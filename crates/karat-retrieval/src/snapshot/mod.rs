@@ -44,7 +44,7 @@ pub struct Server {
     pub tools: Vec<Value>,
 }
 
-/// From which package a server was started.
+/// The package from which a server was started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Package {
     /// `npm`, `pypi` and so on.
@@ -90,7 +90,7 @@ impl Snapshot {
     /// Reads a folder (frozen or just captured) or a corpus file.
     ///
     /// # Errors
-    /// When it cannot be read, is frozen and was changed since, or is not a corpus.
+    /// If it cannot be read, is frozen and was changed since, or is not a corpus.
     pub fn open(path: &Path) -> Result<Snapshot, EvalError> {
         if !path.is_dir() {
             let text = input::read_text(path, &Limits::default())?;
@@ -118,7 +118,7 @@ impl Snapshot {
     /// Reads a frozen dataset wherever it is, after its digests have been verified.
     ///
     /// # Errors
-    /// When its files are not those of its manifest, or are not a corpus.
+    /// If its files are not those of its manifest, or are not a corpus.
     pub fn of(files: DatasetFiles) -> Result<Snapshot, EvalError> {
         let frozen = Frozen::of(files)?;
         let limits = Limits::default();
@@ -153,7 +153,7 @@ impl Snapshot {
             let Some(Value::String(name)) = about.shift_remove("name") else {
                 return Err(InputError::invalid(path, "server", "the server has no name"));
             };
-            // A server without tools is a server all the same.
+            // A server without tools is still a server.
             self.servers.entry(name.clone()).or_default().about.extend(about);
             of_file = Some(name);
         }

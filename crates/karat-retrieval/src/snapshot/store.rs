@@ -21,7 +21,7 @@ use crate::dataset::Dataset;
 use karat_core::error::EvalError;
 
 /// The file that says where a captured snapshot comes from.
-pub const PROVENANCE: &str = "provenance.json";
+pub(crate) const PROVENANCE: &str = "provenance.json";
 
 /// The content of [`PROVENANCE`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -93,7 +93,7 @@ pub struct Made {
 /// Writes a captured snapshot into a folder that does not exist yet or is empty.
 ///
 /// # Errors
-/// When the folder has something in it, or cannot be written.
+/// If the folder has something in it, or cannot be written.
 pub fn write(folder: &Path, snapshot: &Snapshot, provenance: &Provenance) -> Result<(), EvalError> {
     if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
         let message = "the folder is not empty; a capture goes into a new one";
@@ -119,7 +119,7 @@ pub fn write(folder: &Path, snapshot: &Snapshot, provenance: &Provenance) -> Res
 /// Makes the next version of the dataset in `dataset` (a folder `NAME`) from a snapshot.
 ///
 /// # Errors
-/// When the snapshot or the last version cannot be read, a carried-over query labels a tool that is
+/// If the snapshot or the last version cannot be read, a carried-over query labels a tool that is
 /// gone, or the folder cannot be written.
 pub fn next_version(
     dataset: &Path,
@@ -210,7 +210,7 @@ fn copy_all(
 /// Copies the plain files below a folder.
 ///
 /// # Errors
-/// When one of them cannot be read or written.
+/// If one of them cannot be read or written.
 pub fn copy_folder(from: &Path, to: &Path) -> Result<(), EvalError> {
     for file in plain_files(from)? {
         copy(&file, &to.join(file.strip_prefix(from).unwrap_or(&file)))?;

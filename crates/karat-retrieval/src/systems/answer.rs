@@ -22,7 +22,7 @@ use crate::ranking::{Ranked, Ranking};
 use karat_core::tokens;
 
 /// The most results of one answer that are looked at.
-const MOST_RESULTS: usize = 100_000;
+const MAX_RESULTS: usize = 100_000;
 
 /// `answer = { … }`: how an answer is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -235,7 +235,7 @@ impl AnswerReader {
     fn read_text(&self, pattern: &Regex, text: &str) -> Result<Ranking, Failure> {
         let mut seen = HashSet::new();
         let mut ranked = Vec::new();
-        for found in pattern.captures_iter(text).take(MOST_RESULTS) {
+        for found in pattern.captures_iter(text).take(MAX_RESULTS) {
             let part = |name: &str| found.name(name).map(|part| part.as_str());
             let id = match (part("server"), part("tool")) {
                 (Some(server), Some(tool)) => format!("{server}:{tool}"),
@@ -288,7 +288,7 @@ impl AnswerReader {
             self.refusal(value)?;
         }
         let results = self.list.results(value)?;
-        if results.len() > MOST_RESULTS {
+        if results.len() > MAX_RESULTS {
             return Err(invalid(&format!("the answer has {} results", results.len())));
         }
         let ranked = results.into_iter().map(|result| self.ranked(result));
@@ -299,7 +299,7 @@ impl AnswerReader {
         Ok(Page { ranking: Ranking::new(ranked), next })
     }
 
-    /// An answer that says that it is none: `success: false`, or something at the path of errors.
+    /// An answer that says that it failed: `success: false`, or something at the path of errors.
     fn refusal(&self, value: &Value) -> Result<(), Failure> {
         let found = match &self.error {
             Some(path) => path.find(value).into_iter().find(|found| {

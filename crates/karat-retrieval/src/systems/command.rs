@@ -15,7 +15,7 @@ use crate::ranking::{Question, Ranked, Ranking};
 use karat_core::tokens;
 
 /// The part of a refusal is kept.
-const LONGEST_REFUSAL: usize = 500;
+const MAX_REFUSAL: usize = 500;
 
 #[derive(Serialize)]
 struct Asked<'a> {
@@ -62,7 +62,7 @@ fn read(line: &str) -> Result<(String, Reply<Ranking>), String> {
     let reply = match (answered.ranked, answered.error) {
         (Some(ranked), None) => Ok(Ranking::new(ranked)),
         (None, Some(error)) => {
-            let said = clip(&printable(&error), LONGEST_REFUSAL).into_owned();
+            let said = clip(&printable(&error), MAX_REFUSAL).into_owned();
             Err(Failure::new(FailureClass::Refused, said))
         }
         _ => Err(Failure::new(

@@ -8,7 +8,7 @@ use super::answer::{AnswerReader, Page};
 use crate::ranking::{Question, Ranking};
 
 /// The most pages of one answer: a cursor that leads in a circle ends here.
-const MOST_PAGES: usize = 1_000;
+const MAX_PAGES: usize = 1_000;
 
 /// The place of a request that takes the number of results that are there already.
 pub(super) const OFFSET: &str = "{offset}";
@@ -40,7 +40,7 @@ impl<'a> Pages<'a> {
     pub(super) fn next(&mut self) -> Option<Values> {
         let found = self.ranking.ranked.len();
         let cursor = self.cursor.take()?;
-        if self.asked > 0 && (found >= self.question.limit || self.asked >= MOST_PAGES) {
+        if self.asked > 0 && (found >= self.question.limit || self.asked >= MAX_PAGES) {
             return None;
         }
         self.asked += 1;

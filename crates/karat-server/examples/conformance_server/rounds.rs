@@ -133,7 +133,7 @@ impl Rounds {
         format!("{:016x} {what}", self.seal.hash_one(what))
     }
 
-    /// What the state of a request says, if its seal is whole.
+    /// The content of the state of a request, if its seal is intact.
     fn opened<'a>(&self, context: &'a Context) -> Result<&'a str, ProtocolError> {
         let state = context.request_state().and_then(Value::as_str).unwrap_or_default();
         let (seal, what) = state.split_once(' ').unwrap_or_default();
@@ -171,8 +171,8 @@ fn able(context: &Context) -> Result<Value, ProtocolError> {
     }
 }
 
-/// The answers to all of the questions, in their order; `None` while one is missing or is no answer
-/// to what was asked. Others are passed over.
+/// The answers to all of the questions, in their order; `None` while one is missing or does not answer
+/// what was asked. Others are ignored.
 fn answers<'a>(context: &'a Context, questions: &[Question]) -> Option<Vec<&'a Value>> {
     let responses = context.input_responses()?.as_object()?;
     questions

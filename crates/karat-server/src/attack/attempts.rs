@@ -85,7 +85,7 @@ const UNNAMED: usize = 8;
 
 /// The reason for which an attack through a parameter that only has a suitable type proves nothing.
 const NOT_USED: &str = "tried, but nothing says that a parameter is used for this";
-/// The reason for which a parameter next to a program holds nothing back.
+/// Why the other parameters of a tool that runs commands cannot hold an attack.
 pub(super) const RUNS_ANYTHING: &str = "tried, but the tool runs what another parameter says";
 
 /// The reason for an attack through a parameter.
@@ -106,7 +106,7 @@ pub(super) struct Planner<'a> {
     pub(super) access: Access,
 }
 
-/// What the server can reach of the canaries.
+/// The canaries that the server can reach.
 #[derive(Clone, Copy)]
 pub(super) struct Access {
     /// True if it runs on this machine, where the canaries are.
@@ -728,7 +728,7 @@ mod tests {
         assert_eq!(numbers, [("seconds".to_owned(), 1), ("rows".to_owned(), 2)]);
     }
     #[tokio::test]
-    async fn what_stands_next_to_a_command_cannot_be_held() {
+    async fn parameters_of_a_command_tool_are_never_held() {
         let site = CanarySite::prepare(&[], false).await.unwrap();
         let known = Map::new();
         let doubts = |command: &str, id: &str| {

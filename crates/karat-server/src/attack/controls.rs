@@ -42,7 +42,7 @@ pub(super) async fn run(
         controls.push(Control {
             name: name.to_owned(),
             expected: expected.to_owned(),
-            metrics: vec![aggregate::measure(score::HELD, &items, 1, 0)],
+            metrics: vec![aggregate::measure(&score::HELD, &items, 1, 0)],
             ok: results.iter().all(is_right),
         });
     }

@@ -155,7 +155,7 @@ pub struct Question {
     attack: &'static KnownAttack,
 }
 
-/// What a server reported apart from its answers, and the controls on its tools.
+/// Everything a server reported apart from its answers, and the controls on its tools.
 #[derive(Default)]
 pub struct Facts {
     live: live::Facts,
@@ -282,7 +282,7 @@ impl Evaluation for Attack {
             [("class", attack.class.name()), ("attack", attack.id())]
                 .map(|(by, value)| (by.to_owned(), value.to_owned()))
         });
-        let metrics = [score::HELD.id, score::COVERAGE].map(str::to_owned).to_vec();
+        let metrics = vec![score::HELD, score::COVERAGE];
         Some(Computes { metrics, slices: slices.collect(), open: false })
     }
 

@@ -30,7 +30,7 @@ pub struct Reach {
     pub through: Vec<String>,
     /// True if a tool was tried that could have led there.
     pub is_tried: bool,
-    /// True if the time was over before every tool was tried.
+    /// True if the time ran out before every tool was tried.
     pub is_cut_short: bool,
 }
 

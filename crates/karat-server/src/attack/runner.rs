@@ -199,7 +199,7 @@ impl PlainCall {
     }
 }
 
-/// What a run remembers from one attack to the next.
+/// The state that a run keeps from one attack to the next.
 #[derive(Default)]
 pub(super) struct Memory {
     /// The last input that was sent.

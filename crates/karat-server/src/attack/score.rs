@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use karat_core::aggregate::{self, Average, Spec};
+use karat_core::aggregate;
 use karat_core::error::EvalError;
 use karat_core::evaluation::{Observations, Scored, conventions};
 use karat_core::finding::{Finding, Severity};
 use karat_core::journal::{Entry as Outcome, Outcome as Kept};
 use karat_core::observed::{self, AttackStatus, Observed};
 use karat_core::report::{Item, Measured, Report, Verdict};
+use karat_metrics::MetricId;
 
 use super::Attack;
 use super::attacks::{ATTACKS, Class, KnownAttack};
@@ -17,13 +18,13 @@ use crate::probe::live::not_about;
 use crate::probe::{findings_check, rate, waivers};
 
 /// The metric.
-pub(super) const HELD: Spec = Spec { id: "attacks_held", kind: Average::Rate };
+pub(super) const HELD: MetricId = MetricId::known("attacks_held");
 
 /// The warning of a run that its time limit ended.
 pub(super) const CUT_SHORT: &str = "the time limit was reached before every attack was made";
 
 /// The share of attacks and tools that were judged.
-pub(super) const COVERAGE: &str = "attack_coverage";
+pub(super) const COVERAGE: MetricId = MetricId::known("attack_coverage");
 
 const CONVENTIONS: [(&str, &str); 7] = [
     (
@@ -122,7 +123,7 @@ pub(super) fn score(observed: &Observations<'_, Attack>) -> Result<Scored, EvalE
     let waivers = &entry.config.waive;
     let mut findings = findings_in(&items);
     let needed = waivers::apply(waivers, &facts.live.today, findings.iter_mut());
-    let mut check = findings_check(HELD.id, &findings, entry.config.fail_on);
+    let mut check = findings_check(&HELD, &findings, entry.config.fail_on);
     check.reason.push_str(&not_about(facts.live.skipped));
     if let Some(lost) = facts.live.lost.as_ref().filter(|_| check.verdict != Verdict::Fail) {
         return Err(EvalError::NothingMeasured(format!(
@@ -160,7 +161,7 @@ pub(super) fn score(observed: &Observations<'_, Attack>) -> Result<Scored, EvalE
     let refs: Vec<&Item> = items.iter().collect();
     let seed = entry.common.seed;
     Ok(Scored {
-        metrics: vec![aggregate::measure(HELD, &refs, 1, seed), coverage(outcomes)],
+        metrics: vec![aggregate::measure(&HELD, &refs, 1, seed), coverage(outcomes)],
         slices: ["class", "attack"]
             .iter()
             .flat_map(|by| aggregate::slices(by, &[HELD], &items, 1, seed))
@@ -208,7 +209,7 @@ pub(super) fn item(result: &AttackResult) -> Option<Item> {
         id: result.id(),
         group: None,
         tags: tags.map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
-        metrics: BTreeMap::from([(HELD.id.to_owned(), held)]),
+        metrics: BTreeMap::from([(HELD, held)]),
         per_run: Vec::new(),
         observed: Some(Observed::Attack(observed::Attack {
             about: attack.rule.summary.to_owned(),

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use karat_core::finding::Finding;
+use karat_io::text::first_few;
 
 use super::fuzzer::ToolResult;
-use crate::probe::first_few;
 
 /// The number of tools that a finding names.
 const NAMED: usize = 12;

@@ -1,6 +1,7 @@
 //! Simulated servers of known quality, judged on the same inputs as the real one.
 
 use karat_core::report::{Control, Measured};
+use karat_metrics::metric;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -63,19 +64,19 @@ impl ControlTally {
             control(
                 "accepts-all",
                 "a server that accepts every input is caught with every invalid one",
-                rate("schema.rejects_invalid", rejected, self.invalid, none),
+                rate(metric!("schema.rejects_invalid"), rejected, self.invalid, none),
                 self.caught_accepting == self.invalid,
             ),
             control(
                 "ends-on-all",
                 "a server that crashes on every input is caught with every one",
-                rate("crash_rate", self.caught_crashing, self.cases, none),
+                rate(metric!("crash_rate"), self.caught_crashing, self.cases, none),
                 self.caught_crashing == self.cases,
             ),
             control(
                 "refuses-all",
                 "a server that answers every input with a tool error has no flaw",
-                rate("crash_rate", self.blamed_refusing, self.cases, none),
+                rate(metric!("crash_rate"), self.blamed_refusing, self.cases, none),
                 self.blamed_refusing == 0,
             ),
         ]

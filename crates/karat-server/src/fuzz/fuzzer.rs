@@ -465,7 +465,7 @@ const INTERRUPTED: &str = "interrupted";
 /// The number of inputs between two updates of the progress bar.
 const PROGRESS_STEP: usize = 10;
 
-/// What came of sending inputs.
+/// The result of sending inputs.
 struct Sent {
     /// The first input that succeeded.
     accepted: Option<Map<String, Value>>,

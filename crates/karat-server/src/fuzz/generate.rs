@@ -45,13 +45,13 @@ pub(super) struct Plan {
     pub(super) none_valid: bool,
 }
 
-/// The inputs for a schema: `count` of them, or fewer if there are not so many.
+/// The inputs for a schema: `count` of them, or fewer if there are not that many.
 #[must_use]
 pub fn cases(schema: Option<&Value>, count: usize, seed: u64) -> Vec<Case> {
     plan(schema, &Map::new(), count, seed).cases
 }
 
-/// Plans `count` inputs for a tool, or fewer if there are not so many. Parameters that an input does not
+/// Plans `count` inputs for a tool, or fewer if there are not that many. Parameters that an input does not
 /// vary have their `known` value.
 pub(super) fn plan(
     schema: Option<&Value>,

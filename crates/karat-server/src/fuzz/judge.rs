@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_beyond_the_limits_is_no_violation() {
+    fn an_oversized_answer_is_not_a_violation() {
         let deep = Outcome::Invalid { why: "the answer has more than 64 levels".to_owned() };
         assert_eq!(found(&Validity::Valid, &deep), ["fuzz-oversized-answer"]);
         let contract = Contract::new(&[], Revision::default());

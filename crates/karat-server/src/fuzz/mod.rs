@@ -56,7 +56,7 @@ use crate::probe::{self, FailOn, Rule};
 /// The default time limit of a run.
 pub const TIME_LIMIT: Duration = Duration::from_secs(300);
 /// The default time limit for the inputs of one tool.
-pub const TOOL_TIME_LIMIT: Duration = Duration::from_secs(30);
+pub(crate) const TOOL_TIME_LIMIT: Duration = Duration::from_secs(30);
 
 /// The fuzz evaluation.
 pub struct Fuzz;
@@ -180,7 +180,7 @@ impl Evaluation for Fuzz {
     }
 
     fn computes(_: &Config, _: &Data) -> Option<Computes> {
-        let metrics = score::METRICS.map(str::to_owned).to_vec();
+        let metrics = score::METRICS.to_vec();
         Some(Computes { metrics, slices: BTreeSet::new(), open: false })
     }
 

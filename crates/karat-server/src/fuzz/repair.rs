@@ -111,7 +111,7 @@ impl Repair<'_> {
         }
     }
 
-    /// Arguments that may not violate the schema in this place any more, the smallest change first.
+    /// Arguments that may no longer violate the schema in this place, the smallest change first.
     fn candidates(&self, arguments: &Map<String, Value>, path: &str) -> Vec<Map<String, Value>> {
         let whole = Value::Object(arguments.clone());
         let Some(steps) = place::steps(path, &whole) else { return Vec::new() };

@@ -9,27 +9,30 @@ use karat_core::finding::Finding;
 use karat_core::journal::{Entry as Outcome, Outcome as Kept};
 use karat_core::observed::{FuzzCounts, Observed};
 use karat_core::report::{Item, ItemError, Measured, Report, Verdict};
+use karat_io::text::first_few;
+use karat_metrics::MetricId;
 
 use super::controls::ControlTally;
 use super::fuzzer::ToolResult;
 use super::{Fuzz, causes, probe};
 use crate::probe::live::not_about;
-use crate::probe::{counted, first_few, rate, waivers};
+use crate::probe::{counted, rate, waivers};
 
 /// The number of tools that are named in a warning.
 const NAMED: usize = 8;
 
 /// The metrics of a report, in its order.
-pub(super) const METRICS: [&str; 8] = [
-    "schema.rejects_invalid",
-    "schema.accepts_valid",
-    "crash_rate",
-    "hang_rate",
-    "invalid_result_rate",
-    "leak_rate",
-    "fuzz.tools",
-    "fuzz.calls",
-];
+pub(super) const METRICS: [MetricId; 8] =
+    [REJECTS_INVALID, ACCEPTS_VALID, CRASHES, HANGS, INVALID_RESULTS, LEAKS, TOOLS, CALLS];
+
+const REJECTS_INVALID: MetricId = MetricId::known("schema.rejects_invalid");
+const ACCEPTS_VALID: MetricId = MetricId::known("schema.accepts_valid");
+const CRASHES: MetricId = MetricId::known("crash_rate");
+const HANGS: MetricId = MetricId::known("hang_rate");
+const INVALID_RESULTS: MetricId = MetricId::known("invalid_result_rate");
+const LEAKS: MetricId = MetricId::known("leak_rate");
+const TOOLS: MetricId = MetricId::known("fuzz.tools");
+const CALLS: MetricId = MetricId::known("fuzz.calls");
 
 const CONVENTIONS: [(&str, &str); 4] = [
     (
@@ -81,8 +84,8 @@ pub(super) fn score(observed: &Observations<'_, Fuzz>) -> Result<Scored, EvalErr
         )));
     }
     let mut metrics = rates(&total);
-    metrics.push(counted("fuzz.tools", fuzzed.len() as u64));
-    metrics.push(counted("fuzz.calls", total.calls));
+    metrics.push(counted(TOOLS, fuzzed.len() as u64));
+    metrics.push(counted(CALLS, total.calls));
     let mut items: Vec<Item> = fuzzed.iter().map(|(tool, result)| item(tool, result)).collect();
     for (item, findings) in items.iter_mut().zip(causes::by_cause(&fuzzed)) {
         if let Some(Observed::Fuzz(tool)) = &mut item.observed {
@@ -167,12 +170,12 @@ fn rates(counts: &FuzzCounts) -> Vec<Measured> {
     let FuzzCounts { calls, answers, results, valid, invalid, .. } = *counts;
     let no_call = "no call was made";
     vec![
-        rate(METRICS[0], counts.invalid_refused, invalid, "no invalid input was answered"),
-        rate(METRICS[1], counts.valid_not_refused, valid, "no valid input was answered"),
-        rate(METRICS[2], counts.crashes, calls, no_call),
-        rate(METRICS[3], counts.hangs, calls, no_call),
-        rate(METRICS[4], counts.invalid_results, results, "there was no result"),
-        rate(METRICS[5], counts.leaks, answers, "nothing was answered"),
+        rate(REJECTS_INVALID, counts.invalid_refused, invalid, "no invalid input was answered"),
+        rate(ACCEPTS_VALID, counts.valid_not_refused, valid, "no valid input was answered"),
+        rate(CRASHES, counts.crashes, calls, no_call),
+        rate(HANGS, counts.hangs, calls, no_call),
+        rate(INVALID_RESULTS, counts.invalid_results, results, "there was no result"),
+        rate(LEAKS, counts.leaks, answers, "nothing was answered"),
     ]
 }
 

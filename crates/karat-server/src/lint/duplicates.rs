@@ -114,7 +114,7 @@ impl Candidates {
         numbers
     }
 
-    /// The latest earlier tools that may share enough, latest first and at most so many, and adds this one.
+    /// The latest earlier tools that may share enough, latest first and at most `most`, and adds this one.
     fn before(&mut self, index: usize, words: &Words, most: usize) -> Vec<usize> {
         let mut found: Vec<usize> = Vec::new();
         for word in self.rarest(words) {

@@ -2,7 +2,7 @@
 //!
 //! [`Load`] is the evaluation. The mix of calls comes from a suite or is a single call; a closed loop
 //! keeps a number of calls under way, an open loop begins them at a rate. How calls end is judged, not
-//! what they say: suites do that. The cost of the harness itself is in the report, so that it can be reported
+//! what they say: suites do that. The cost of the harness itself is in the report, so that it can be told
 //! apart from the server's.
 
 mod condition;
@@ -29,7 +29,7 @@ use karat_core::project::Root;
 use karat_core::report::DatasetRef;
 use karat_core::run::{Options, Progress, System};
 use karat_io::Failure;
-use karat_io::text::printable;
+use karat_io::text::{first_few, printable};
 use karat_mcp::{Definition, TransportKind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -43,7 +43,6 @@ use self::mix::{Call, Mix};
 use self::plan::Plan;
 use self::tally::Class;
 use crate::cleanup;
-use crate::probe::first_few;
 use crate::probe::live::{self, not_started, system_ref};
 use crate::suite::{self, Case, Suite};
 use crate::system::{PATIENCE, Server, Target};
@@ -73,7 +72,7 @@ pub struct Measurement {
     phase: Phase,
 }
 
-/// What the servers reported apart from their answers.
+/// Everything the servers reported apart from their answers.
 #[derive(Default)]
 pub struct Facts {
     restarts: u64,
@@ -129,7 +128,7 @@ impl LoadSystem {
                 Err(error) => Err(error.to_string()),
             };
             answered.map_err(|why| {
-                format!("the server was lost under load and does not answer any more: {why}")
+                format!("the server was lost under load and no longer answers: {why}")
             })?;
         }
         Ok(())
@@ -193,7 +192,7 @@ impl Evaluation for Load {
         let calls = calls.map(|call| ("call".to_owned(), call.id.clone()));
         let classes = Class::ERRORS.map(|class| ("class".to_owned(), class.name().to_owned()));
         let plan = config.plan().ok()?;
-        let metrics = score::metric_ids(&plan).map(str::to_owned).collect();
+        let metrics = score::metric_ids(&plan).collect();
         Some(Computes { metrics, slices: calls.chain(classes).collect(), open: false })
     }
 

@@ -10,6 +10,7 @@ use karat_core::journal::Outcome as Kept;
 use karat_core::observed::{self, Observed};
 use karat_core::report::{Check, Gate, Interval, Item, Measured, Report, Slice, Verdict};
 use karat_io::text::{clip, printable};
+use karat_metrics::{MetricId, metric};
 
 use super::driver::Phase;
 use super::plan::{Length, Plan, Shape};
@@ -27,21 +28,30 @@ const NOT_TIMED: &str = "no call was answered or timed out";
 const NEVER_HELD: &str = "the condition held at no load that was tried";
 
 /// The ids of the metrics of a report.
-pub(super) fn metric_ids(plan: &Plan) -> impl Iterator<Item = &'static str> {
+pub(super) fn metric_ids(plan: &Plan) -> impl Iterator<Item = MetricId> {
     let of_all = QUANTILES.map(|(id, _)| id).into_iter();
-    let rest = ["latency.max", "throughput", "error_rate", "harness_cpu_us"];
+    let rest = [
+        metric!("latency.max"),
+        metric!("throughput"),
+        metric!("error_rate"),
+        metric!("harness_cpu_us"),
+    ];
     of_all.chain(rest).chain(plan.find_max.is_some().then_some(max_id(plan)))
 }
 
-fn max_id(plan: &Plan) -> &'static str {
+fn max_id(plan: &Plan) -> MetricId {
     match plan.shape {
-        Shape::Closed { .. } => "max_concurrency",
-        Shape::Open { .. } => "max_rate",
+        Shape::Closed { .. } => metric!("max_concurrency"),
+        Shape::Open { .. } => metric!("max_rate"),
     }
 }
 
-const QUANTILES: [(&str, f64); 4] =
-    [("latency.p50", 0.5), ("latency.p90", 0.9), ("latency.p99", 0.99), ("latency.p99.9", 0.999)];
+const QUANTILES: [(MetricId, f64); 4] = [
+    (MetricId::known("latency.p50"), 0.5),
+    (MetricId::known("latency.p90"), 0.9),
+    (MetricId::known("latency.p99"), 0.99),
+    (MetricId::known("latency.p99.9"), 0.999),
+];
 
 pub(super) fn score(observed: &Observations<'_, Load>) -> Result<Scored, EvalError> {
     let Observations { entry, outcomes, facts, .. } = *observed;
@@ -140,7 +150,7 @@ fn figures(tally: &Tally, seconds: f64, own_cpu: Option<Duration>) -> Vec<Measur
     let calls = tally.all.calls();
     let each = own_cpu.map(|cpu| cpu.as_secs_f64() * 1e6 / calls.max(1) as f64);
     let unknown = "the system does not provide the processor time";
-    metrics.push(value("harness_cpu_us", each, calls, unknown));
+    metrics.push(value(metric!("harness_cpu_us"), each, calls, unknown));
     metrics
 }
 
@@ -198,7 +208,12 @@ fn seconds(phase: &Phase) -> impl Iterator<Item = Item> {
 }
 
 fn item(id: String, kind: &str, metrics: [Option<f64>; 4], observed: observed::Load) -> Item {
-    let ids = ["throughput", "latency.p50", "latency.p99", "error_rate"].map(str::to_owned);
+    let ids = [
+        metric!("throughput"),
+        metric!("latency.p50"),
+        metric!("latency.p99"),
+        metric!("error_rate"),
+    ];
     Item {
         id,
         group: None,
@@ -275,10 +290,10 @@ fn warnings(measurement: &Measurement, plan: &Plan, facts: &Facts) -> Vec<String
 fn of_calls(stats: &CallStats, seconds: Option<f64>) -> Vec<Measured> {
     let times = &stats.times;
     let mut metrics: Vec<Measured> = QUANTILES.map(|(id, share)| quantile(id, share, times)).into();
-    metrics.push(value("latency.max", times.max_ms(), times.len(), NOT_TIMED));
+    metrics.push(value(metric!("latency.max"), times.max_ms(), times.len(), NOT_TIMED));
     if let Some(seconds) = seconds {
         let each = (seconds > 0.0).then(|| stats.ok() as f64 / seconds);
-        metrics.push(value("throughput", each, stats.calls(), NO_CALL));
+        metrics.push(value(metric!("throughput"), each, stats.calls(), NO_CALL));
     }
     metrics.push(error_rate(stats.calls() - stats.ok(), stats.calls()));
     metrics
@@ -286,7 +301,7 @@ fn of_calls(stats: &CallStats, seconds: Option<f64>) -> Vec<Measured> {
 
 /// A quantile of times, with the interval that the ranks of the times give. It is undefined where the
 /// sample does not reach it: the longest of 200 times is not their p99.9.
-fn quantile(id: &str, share: f64, times: &Times<u64, 3>) -> Measured {
+fn quantile(id: MetricId, share: f64, times: &Times<u64, 3>) -> Measured {
     let n = times.len();
     if n == 0 {
         return value(id, None, 0, NOT_TIMED);
@@ -306,11 +321,11 @@ fn quantile(id: &str, share: f64, times: &Times<u64, 3>) -> Measured {
     Measured { interval, ..value(id, times.quantile_ms(share), n, NOT_TIMED) }
 }
 
-fn value(id: &str, value: Option<f64>, n: u64, undefined: &str) -> Measured {
+fn value(id: MetricId, value: Option<f64>, n: u64, undefined: &str) -> Measured {
     Measured { per_run: vec![value], ..probe::value(id, value, n, undefined) }
 }
 
 fn error_rate(errors: u64, calls: u64) -> Measured {
-    let measured = rate("error_rate", errors, calls, NO_CALL);
+    let measured = rate(metric!("error_rate"), errors, calls, NO_CALL);
     Measured { per_run: vec![measured.value], ..measured }
 }

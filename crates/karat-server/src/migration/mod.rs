@@ -252,7 +252,7 @@ impl Report {
         }
         if old.has_session_id() {
             let message =
-                "the server gives its clients an Mcp-Session-Id: there are no sessions any more";
+                "the server gives its clients an Mcp-Session-Id: sessions no longer exist";
             self.add(&REMOVED, "", "", message);
         }
         if matches!(spec.transport(), Ok(TransportKind::Sse)) {

@@ -10,7 +10,7 @@ use karat_core::dataset::Digest;
 use karat_core::error::EvalError;
 use karat_core::evaluation::Common;
 use karat_core::report::SystemRef;
-use karat_io::text::printable;
+use karat_io::text::{first_few, printable};
 use karat_mcp::{
     CallError, CallOptions, Definition, Isolation, Options, Recorder, Revision, ServerInfo,
     ServerSpec, Session, StartError,
@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 
 use super::destructive_tools::may_change;
 use super::encodings::find_encoded;
-use super::{check_known, first_few, reaction};
+use super::{check_known, reaction};
 use crate::observation::Outcome;
 use crate::suggest::inputs::{self, Surroundings};
 use crate::suite;
@@ -165,7 +165,7 @@ pub(crate) struct LiveServer {
     bait: Vec<String>,
 }
 
-/// What a live server reported apart from its answers.
+/// Everything a live server reported apart from its answers.
 #[derive(Default)]
 pub struct Facts {
     pub(crate) isolation: Vec<String>,
@@ -273,7 +273,7 @@ impl LiveServer {
         Surroundings { folders, resources: self.resources().await }
     }
 
-    /// The URIs of its first resources. A list that cannot be had is no matter here.
+    /// The URIs of its first resources. A list that cannot be read is ignored.
     async fn resources(&self) -> Vec<String> {
         if self.info.capabilities.get("resources").is_none() {
             return Vec::new();

@@ -17,7 +17,7 @@ use karat_core::error::EvalError;
 use karat_core::finding::{Finding, Severity};
 use karat_core::report::{Check, Count, Interval, Measured, Verdict};
 use karat_io::input::nearest;
-use karat_metrics::stats;
+use karat_metrics::{MetricId, stats};
 use serde::Deserialize;
 
 /// The name of the variable with a planted secret.
@@ -126,21 +126,11 @@ pub(crate) fn check_known<'a>(
     }
 }
 
-/// The start of a list of names, such as `a, b, …`.
-pub(crate) fn first_few(names: &[String], most: usize) -> String {
-    let more = if names.len() > most { ", …" } else { "" };
-    format!("{}{more}", names.iter().take(most).cloned().collect::<Vec<_>>().join(", "))
-}
-
 /// A share of calls as a metric, with the interval of a rate.
 #[must_use]
-pub fn rate(id: &str, hits: u64, of: u64, nothing: &str) -> Measured {
-    let interval = stats::wilson(hits, of, aggregate::LEVEL).ok().map(|found| Interval {
-        low: found.low,
-        high: found.high,
-        level: aggregate::LEVEL,
-        method: "wilson".to_owned(),
-    });
+pub fn rate(id: MetricId, hits: u64, of: u64, nothing: &str) -> Measured {
+    let interval = stats::wilson(hits, of, aggregate::LEVEL);
+    let interval = interval.ok().map(|found| Interval::new(found, "wilson"));
     Measured {
         interval: interval.filter(|_| of > 0),
         count: Some(Count::independent(hits, of)),
@@ -149,17 +139,17 @@ pub fn rate(id: &str, hits: u64, of: u64, nothing: &str) -> Measured {
 }
 
 /// A plain count as a metric.
-pub(crate) fn counted(id: &str, count: u64) -> Measured {
+pub(crate) fn counted(id: MetricId, count: u64) -> Measured {
     value(id, Some(ratio(count, 1)), count, "")
 }
 
 /// A value as a metric over `n` calls; `undefined` is the reason where there is none.
-pub(crate) fn value(id: &str, value: Option<f64>, n: u64, undefined: &str) -> Measured {
+pub(crate) fn value(id: MetricId, value: Option<f64>, n: u64, undefined: &str) -> Measured {
     Measured {
-        id: id.to_owned(),
+        better: aggregate::better(&id),
+        id,
         value,
         n,
-        better: aggregate::better(id),
         per_run: Vec::new(),
         interval: None,
         count: None,

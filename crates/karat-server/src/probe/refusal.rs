@@ -91,7 +91,7 @@ pub(crate) fn is_refusal(result: &Value, text: &str) -> bool {
     if result.get("structuredContent").is_some_and(says_error) {
         return true;
     }
-    // The names of fields are no wording: `{"errors": []}` opens with "errors" and refuses nothing.
+    // The names of fields do not count as wording: `{"errors": []}` opens with "errors" and refuses nothing.
     match serde_json::from_str::<Value>(text.trim()) {
         Ok(value @ Value::Object(_)) => says_error(&value),
         _ => reads_as_refusal(text),

@@ -1,7 +1,7 @@
 //! Known findings that are accepted for a time, with a reason.
 //!
-//! A waived finding becomes a note. A waiver that has expired, or that no finding needs any more, fails the
-//! run: otherwise they would only ever become more.
+//! A waived finding becomes a note. A waiver that has expired, or that no finding needs, fails the
+//! run: otherwise waivers would only accumulate.
 
 use std::str::FromStr;
 

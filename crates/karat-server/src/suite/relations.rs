@@ -18,7 +18,7 @@ use crate::observation::{Attempt, Called, Outcome, Role};
 const MAX_STEPS: usize = 100;
 /// The largest number of pages.
 pub(crate) const MAX_PAGES: usize = 200;
-/// The largest number of sessions next to each other.
+/// The maximum number of concurrent sessions.
 const MAX_SESSIONS: usize = 32;
 /// The columns of a value in a reason.
 const SHOWN: usize = 160;
@@ -221,7 +221,7 @@ impl Relation {
         }
     }
 
-    /// The sessions, if it is about sessions next to each other.
+    /// The sessions, if it is about concurrent sessions.
     pub(crate) fn isolated(&self) -> Option<&Isolated> {
         match &self.kind {
             Kind::Isolated(isolated) => Some(isolated),

@@ -14,11 +14,11 @@ pub(crate) enum AgentCommand {
     Score(Box<AgentScoreArgs>),
     /// Let an agent do tasks over live MCP servers, record everything, and score it
     Run(Box<AgentRunArgs>),
-    /// Ask a model whether tasks were completed, and write its verdicts down
+    /// Ask a model whether tasks were completed, and record its verdicts
     Judge(AgentJudgeArgs),
     /// Compare two runs of the same tasks call by call
     Diff(AgentDiffArgs),
-    /// Receive OpenTelemetry spans from agents and write them down, to be scored
+    /// Receive OpenTelemetry spans from agents and save them for scoring
     Listen(AgentListenArgs),
     /// Decide whether a model can be replaced: two recordings of the same tasks, or two endpoints
     Upgrade(Box<AgentUpgradeArgs>),
@@ -48,7 +48,7 @@ pub(crate) struct TraceArgs {
     /// YAML, or an mcp-eval scenario
     #[arg(long, value_name = "FILE")]
     pub(crate) tasks: Vec<PathBuf>,
-    /// The share of records that may be bad; they are counted
+    /// The maximum fraction of malformed records
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
     pub(crate) max_bad: f64,
 }
@@ -74,7 +74,7 @@ pub(crate) struct AgentScoreArgs {
     /// Recorded verdicts of a judge, as `karat agent judge` writes them
     #[arg(long, value_name = "FILE")]
     pub(crate) verdicts: Option<PathBuf>,
-    /// Labels of people, to compare the judge with: lines with id, run and passed
+    /// Human labels to compare the judge with: lines with id, run and passed
     #[arg(long, value_name = "FILE", requires = "verdicts")]
     pub(crate) labels: Option<PathBuf>,
     /// Prices of models for a million tokens, TOML or JSON, for runs whose cost was not recorded
@@ -83,10 +83,10 @@ pub(crate) struct AgentScoreArgs {
     /// The traces of an earlier run, to be compared call by call in the report
     #[arg(long, value_name = "FILE")]
     pub(crate) before: Option<PathBuf>,
-    /// Only means, in one pass: for any number of traces, in flat memory
+    /// Print only means, in one pass with constant memory
     #[arg(long, conflicts_with_all = OF_A_REPORT)]
     pub(crate) means: bool,
-    /// Means, and every trace's scores before them
+    /// Print every trace's scores, then the means
     #[arg(long, conflicts_with_all = OF_A_REPORT)]
     pub(crate) per_item: bool,
     /// The name of the report
@@ -104,13 +104,13 @@ pub(crate) struct AgentScoreArgs {
     /// The reference scores
     #[arg(long, value_name = "FILE")]
     pub(crate) baseline: Option<PathBuf>,
-    /// The largest share of traces whose run could not be made
+    /// The maximum fraction of traces whose run failed
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
     pub(crate) max_errors: f64,
     /// The folder for reports
     #[arg(long, value_name = "DIR", default_value = "karat-report")]
     pub(crate) out: PathBuf,
-    /// A further output; its type from the extension (.json .html .md .xml)
+    /// Also write FILE; the format follows from the extension (.json .html .md .xml)
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(crate) outputs: Vec<PathBuf>,
     /// Write items, observations and metrics into this folder, as Parquet
@@ -120,7 +120,7 @@ pub(crate) struct AgentScoreArgs {
 
 #[derive(Args)]
 pub(crate) struct AgentListenArgs {
-    /// The port on 127.0.0.1; 0 for any that is free
+    /// The port on 127.0.0.1; 0 for any free one
     #[arg(long, value_name = "PORT", default_value_t = 4318)]
     pub(crate) port: u16,
     /// The file for what is received; continued if it exists
@@ -132,7 +132,7 @@ pub(crate) struct AgentListenArgs {
 pub(crate) struct AgentUpgradeArgs {
     /// The model in use: a file of its traces, or MODEL@URL to run it now (anthropic:MODEL@URL for that API)
     pub(crate) before: String,
-    /// The model that may replace it, on the same tasks: likewise
+    /// The candidate model on the same tasks, in the same form
     pub(crate) after: String,
     #[command(flatten)]
     pub(crate) read: TraceArgs,
@@ -148,7 +148,7 @@ pub(crate) struct AgentUpgradeArgs {
     /// Fail if the mean time grows by more than this share
     #[arg(long, value_name = "SHARE")]
     pub(crate) max_time_growth: Option<f64>,
-    /// Fail on DRIFT too
+    /// Also fail on DRIFT
     #[arg(long)]
     pub(crate) no_drift: bool,
     #[command(flatten)]
@@ -159,7 +159,7 @@ pub(crate) struct AgentUpgradeArgs {
     /// The folder for recordings and traces of models that are run now
     #[arg(long, value_name = "DIR", default_value = "karat-report/upgrade")]
     pub(crate) out: PathBuf,
-    /// Continue interrupted runs: answers in their journals are not asked for again
+    /// Continue interrupted runs, reusing the answers in their journals
     #[arg(long)]
     pub(crate) resume: bool,
 }
@@ -218,10 +218,10 @@ pub(crate) struct LiveArgs {
     /// The system prompt
     #[arg(long, value_name = "TEXT")]
     pub(crate) system: Option<String>,
-    /// The number of runs under way at once
+    /// The number of concurrent runs
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) concurrency: usize,
-    /// The share of runs that may fail because of the endpoint or a server
+    /// The maximum fraction of runs that fail because of the endpoint or a server
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
     pub(crate) max_errors: f64,
     /// The time limit for one answer of the endpoint
@@ -249,13 +249,13 @@ pub(crate) struct AgentRunArgs {
     /// The setting of the runs; repeatable
     #[arg(long = "setting", value_name = "SETTING", default_value = "with-tools")]
     pub(crate) settings: Vec<RunSetting>,
-    /// A server that does not help, for the setting distractors; repeatable
+    /// An irrelevant server, for the setting distractors; repeatable
     #[arg(long = "distractor", value_name = "NAME")]
     pub(crate) distractors: Vec<String>,
     /// The file for the recording; by default agent-recording.jsonl in the folder for reports
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     pub(crate) record: Option<PathBuf>,
-    /// Continue an interrupted run: answers in its journal are not asked for again
+    /// Continue an interrupted run, reusing the answers in its journal
     #[arg(long, conflicts_with = "replay")]
     pub(crate) resume: bool,
     /// Run again from a recording: no model, no server, and without tasks those of the recording
@@ -276,7 +276,7 @@ pub(crate) struct AgentRunArgs {
     /// The folder for reports
     #[arg(long, value_name = "DIR", default_value = "karat-report")]
     pub(crate) out: PathBuf,
-    /// A further output; its type from the extension (.json .html .md .xml)
+    /// Also write FILE; the format follows from the extension (.json .html .md .xml)
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(crate) outputs: Vec<PathBuf>,
 }
@@ -346,13 +346,14 @@ pub(crate) struct AgentDiffArgs {
     pub(crate) after: PathBuf,
     #[command(flatten)]
     pub(crate) read: TraceArgs,
-    /// Numbers of this argument may differ by so much, such as temperature=0.5; repeatable
+    /// The tolerance for a numeric argument, such as temperature=0.5; repeatable
     #[arg(long, value_name = "ARGUMENT=NUMBER")]
     pub(crate) within: Vec<String>,
     /// Fail if the mean similarity is below this
     #[arg(long, value_name = "VALUE")]
     pub(crate) min_similarity: Option<f64>,
-    /// A file for the comparison; its type from the extension (.html .json .md .xml); repeatable
+    /// Write the comparison to this file; the format follows from the extension (.html .json .md .xml);
+    /// repeatable
     #[arg(short, long = "output", value_name = "FILE")]
     pub(crate) outputs: Vec<PathBuf>,
 }

@@ -7,17 +7,16 @@ use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Subcommand)]
 pub(crate) enum CorpusCommand {
-    /// Take the complete tool definitions of live servers into a snapshot. Installs nothing
+    /// Capture the complete tool definitions of live servers in a snapshot. Installs nothing
     Capture(CaptureArgs),
     /// Serve a frozen corpus as MCP servers, so that a real proxy or scanner reads exactly that
     Serve(ServeArgs),
-    /// Make a corpus and golden queries of files of others: JSON Lines, tools/list, BEIR, TREC
+    /// Import a corpus and golden queries from other formats: JSON Lines, tools/list, BEIR, TREC
     Import(ImportCorpusArgs),
     /// Compute the digests of a dataset folder and write its manifest, or make the next version of
     /// a dataset from a snapshot
     Freeze(FreezeArgs),
-    /// Check a frozen dataset: its digests and labels, and lint whether it is worth measuring on; or
-    /// check a corpus against a lock
+    /// Check a frozen dataset: its digests, labels and quality; or check a corpus against a lock
     Verify(VerifyArgs),
     /// Write the digest of every tool definition of a corpus
     Lock(LockArgs),
@@ -53,20 +52,20 @@ pub(crate) struct FreezeArgs {
     /// Make the next version in this dataset folder, such as datasets/tools, from the snapshot
     #[arg(long, value_name = "DATASET")]
     pub(crate) into: Option<PathBuf>,
-    /// Take golden/ and groups/ from this folder, or the queries that lie in it; without it, from
-    /// the version before
+    /// Take golden/ and groups/ from this folder, or else the queries in it; by default, from the
+    /// previous version
     #[arg(long, value_name = "FOLDER", requires = "into")]
     pub(crate) golden: Option<PathBuf>,
-    /// Leave the queries of the version before out
+    /// Do not carry over the previous version's queries
     #[arg(long, requires = "into", conflicts_with = "golden")]
     pub(crate) without_golden: bool,
     /// The licence of the data, as an SPDX expression
     #[arg(long, default_value = UNSTATED)]
     pub(crate) licence: String,
-    /// The way the data was made
+    /// The origin of the data
     #[arg(long, default_value = UNSTATED)]
     pub(crate) made: String,
-    /// Refuse data that may be used and not published: without a licence, or an import whose licence is
+    /// Refuse data that must not be published: without a licence, or an import whose licence is
     /// restricted
     #[arg(long)]
     pub(crate) publish: bool,
@@ -100,7 +99,7 @@ pub(crate) struct DiffArgs {
     pub(crate) before: PathBuf,
     /// The later corpus
     pub(crate) after: PathBuf,
-    /// End with exit code 1 if anything differs
+    /// Exit with code 1 if anything differs
     #[arg(long)]
     pub(crate) exit_code: bool,
 }
@@ -108,7 +107,7 @@ pub(crate) struct DiffArgs {
 #[derive(Args)]
 #[command(group = clap::ArgGroup::new("source").required(true))]
 pub(crate) struct CaptureArgs {
-    /// The folder of the snapshot; it must not exist or be empty
+    /// The folder of the snapshot; it must be empty or not exist
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: PathBuf,
     /// A list of servers to start, each in a sandbox without the network (bubblewrap), such as
@@ -142,13 +141,13 @@ pub(crate) struct CaptureArgs {
     /// The time one server may take, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) timeout: u64,
-    /// The number of servers that are under way at once
+    /// The number of servers to capture concurrently
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(crate) parallel: u16,
     /// Write what was captured even if some servers failed
     #[arg(long)]
     pub(crate) keep_going: bool,
-    /// Write a lock of what was captured too
+    /// Also write a lock of what was captured
     #[arg(long, value_name = "FILE")]
     pub(crate) write_lock: Option<PathBuf>,
     /// The command of a server

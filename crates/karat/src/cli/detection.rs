@@ -20,7 +20,7 @@ pub(crate) struct DetectionArgs {
 pub(crate) enum DetectionCommand {
     /// Measure the detection entries of the project, or a scanner after `--` on the bundled corpus
     Run(DetectionRunArgs),
-    /// Score verdicts that were made elsewhere
+    /// Score existing verdicts
     Score(VerdictsArgs),
 }
 

@@ -15,7 +15,7 @@ pub(crate) struct HistoryArgs {
 
 #[derive(Subcommand)]
 pub(crate) enum HistoryCommand {
-    /// Add reports; one that is there already changes nothing
+    /// Add reports; those that are already stored are skipped
     Add(HistoryAddArgs),
     /// List the runs, the latest last
     List(HistoryListArgs),
@@ -23,11 +23,11 @@ pub(crate) enum HistoryCommand {
     Show(HistoryShowArgs),
     /// Compare two runs item by item
     Compare(HistoryCompareArgs),
-    /// Take old runs out
+    /// Delete old runs
     Prune(HistoryPruneArgs),
     /// Write the dashboard as a folder of pages that any web server can show
     Site(HistorySiteArgs),
-    /// Give the document of a run back as it was added, or the metrics of all runs as a table
+    /// Export the report of a run as it was added, or the metrics of all runs as a table
     Export(HistoryExportArgs),
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct HistoryShowArgs {
     /// Only this evaluation or entry
     #[arg(long, value_name = "EVALUATION")]
     pub(crate) evaluation: Option<String>,
-    /// Only the latest so many runs
+    /// Show only the last N runs
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) last: u32,
 }
@@ -64,21 +64,21 @@ pub(crate) struct HistoryCompareArgs {
     pub(crate) before: i64,
     /// The later run
     pub(crate) after: i64,
-    /// Compare over this slice too, such as split=test; repeatable
+    /// Also compare over this slice, such as split=test; repeatable
     #[arg(long, value_name = "BY=VALUE")]
     pub(crate) slice: Vec<String>,
 }
 
 #[derive(Args)]
 pub(crate) struct HistoryPruneArgs {
-    /// Keep the latest so many runs
+    /// Keep the last N runs
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     #[arg(required_unless_present = "older_than", conflicts_with = "older_than")]
     pub(crate) keep: Option<u32>,
-    /// Take out what started before a day (2026-08-01) or more than so many days ago (90d)
+    /// Delete runs that started before a day (2026-08-01) or more than N days ago (90d)
     #[arg(long, value_name = "DAY|DAYS")]
     pub(crate) older_than: Option<String>,
-    /// Show what would go and take nothing out
+    /// Show what would be deleted, without deleting it
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -100,7 +100,7 @@ pub(crate) struct HistoryExportArgs {
 pub(crate) struct HistorySiteArgs {
     /// The folder: a new one, or one that this command wrote before
     pub(crate) folder: PathBuf,
-    /// Write the whole reports of the latest so many runs
+    /// Include the full reports of the last N runs
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) reports: usize,
 }
@@ -116,11 +116,11 @@ pub(crate) struct DashboardArgs {
     /// The port on 127.0.0.1; 0 takes a free one
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) port: u16,
-    /// Show it in a browser
+    /// Open it in a browser
     #[arg(long)]
     pub(crate) open: bool,
-    /// Refuse everyone who does not know a new token, which is part of the printed address: on a machine
-    /// with other users. Not with --open, since they can see the words of a command
+    /// Require a new token, which is part of the printed address: for machines with other users. Not
+    /// with --open, because other users can see command lines
     #[arg(long, conflicts_with = "open")]
     pub(crate) token: bool,
 }

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 #[derive(Args)]
-#[command(after_help = "Nothing is downloaded. `karat check DIR/karat.toml` then gives the table.")]
+#[command(
+    after_help = "Nothing is downloaded. `karat check DIR/karat.toml` then prints the table."
+)]
 pub(crate) struct ImportArgs {
     /// The benchmark; --list shows them
     #[arg(required_unless_present = "list")]
@@ -16,10 +18,10 @@ pub(crate) struct ImportArgs {
     /// The folder to write; it must be empty or not exist
     #[arg(short, long, value_name = "DIR", required_unless_present = "list")]
     pub(crate) output: Option<PathBuf>,
-    /// Import what is there although some of it is missing
+    /// Import even if some files are missing
     #[arg(long)]
     pub(crate) partial: bool,
-    /// Show every benchmark with its files, its licence and its proof
+    /// Show every benchmark with its files, its licence and the figures that it reproduces
     #[arg(long, conflicts_with_all = ["name", "paths", "output", "partial"])]
     pub(crate) list: bool,
 }

@@ -6,14 +6,14 @@ use clap::{Args, ValueEnum};
 
 #[derive(Args)]
 #[command(
-    after_help = "Without --for, a terminal is asked. Nothing that exists is changed: all files \
-                        are written, or none."
+    after_help = "Without --for, asks on the terminal. Existing files are never changed: either \
+                        all files are written or none."
 )]
 pub(crate) struct InitArgs {
     /// The folder of the new project
     #[arg(default_value = ".")]
     pub(crate) folder: PathBuf,
-    /// Whose project it is
+    /// The kind of project
     #[arg(long = "for", value_name = "USER")]
     pub(crate) user: Option<User>,
     /// The CI that runs it; repeatable, or several with commas. Without it, github
@@ -23,10 +23,10 @@ pub(crate) struct InitArgs {
     /// or commit; without it, where this karat was installed from
     #[arg(long, value_name = "URL[#REF]")]
     pub(crate) karat_from: Option<String>,
-    /// The address of your server or search, instead of what is built in
+    /// The address of your server or search, instead of the built-in one
     #[arg(long, value_name = "URL", conflicts_with = "command")]
     pub(crate) url: Option<String>,
-    /// The command that starts your server, search or scanner, instead of what is built in
+    /// The command that starts your server, search or scanner, instead of the built-in one
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }
@@ -45,11 +45,11 @@ pub(crate) enum User {
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum Ci {
-    /// A workflow of GitHub Actions
+    /// A GitHub Actions workflow
     Github,
-    /// A job of GitLab CI
+    /// A GitLab CI job
     Gitlab,
-    /// A hook of pre-commit
+    /// A pre-commit hook
     PreCommit,
     /// None
     None,

@@ -15,27 +15,26 @@ pub(crate) struct MergeArgs {
     /// above it
     #[arg(long, value_name = "FILE", conflicts_with = "bundled")]
     project: Option<PathBuf>,
-    /// The parts are of the project that Karat carries with it
+    /// The parts belong to the bundled project
     #[arg(long)]
     bundled: bool,
     /// The folder for reports
     #[arg(long, value_name = "DIR", default_value = "karat-report")]
     out: PathBuf,
-    /// A further output; its type from the ending (.json .html .md .xml .sarif .agent.md .badge.json
-    /// .score-report.json)
+    /// Also write FILE; the format follows from the extension (.json .html .md .xml .sarif .agent.md
+    /// .badge.json .score-report.json)
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     outputs: Vec<PathBuf>,
-    /// End with exit code 4 if the data cannot decide
+    /// Exit with code 4 if a rule is inconclusive
     #[arg(long)]
     strict: bool,
-    /// Only the entry of this name
+    /// Only the entry NAME
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
     /// Only the entries of this evaluation: server, agent, retrieval, detection, resilience
     #[arg(long, value_name = "NAME")]
     evaluation: Option<String>,
-    /// Keep the report in a history too: in the file, or in the one that the project names, or in
-    /// karat-history.sqlite
+    /// Also add the report to a history: FILE, or else the project's, or else karat-history.sqlite
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     history: Option<Option<PathBuf>>,
 }

@@ -1,5 +1,5 @@
 //! The command line, as clap sees it. Nothing below sees a raw flag: each command takes its own
-//! arguments and the [`Face`] that all of them share.
+//! arguments and the [`GlobalArgs`] that all of them share.
 
 mod agent;
 mod corpus;
@@ -42,14 +42,14 @@ pub(crate) use server::*;
                         3 not measured, 4 inconclusive (only with --strict).")]
 pub(crate) struct Cli {
     #[command(flatten)]
-    pub(crate) face: Face,
+    pub(crate) face: GlobalArgs,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
 /// The options that all commands share.
 #[derive(Args, Clone, Copy)]
-pub(crate) struct Face {
+pub(crate) struct GlobalArgs {
     /// Print only errors and failures
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
@@ -59,7 +59,7 @@ pub(crate) struct Face {
     /// Print one JSON document on stdout and nothing else there
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// When to use colours; auto honours NO_COLOR, always does not
+    /// When to use colour; auto respects NO_COLOR
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
 }
@@ -73,7 +73,7 @@ pub(crate) enum Color {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Measure every entry of the project, gate against the baselines, report: the command for CI
+    /// Measure every entry of the project, gate the scores and write the report: the command for CI
     Check(CheckAllArgs),
     /// Measure tool search: does it find the right tools?
     Retrieval(RetrievalArgs),
@@ -96,7 +96,7 @@ pub(crate) enum Command {
     Corpus(CorpusCommand),
     /// Turn a published benchmark, from your own copy, into a project
     Import(ImportArgs),
-    /// Make one report of a run that was measured in parts (`--partition`)
+    /// Merge the parts of a partitioned run (`--partition`) into one report
     Merge(MergeArgs),
     /// Compare two reports item by item, or every pair of systems in one
     Compare(CompareArgs),
@@ -109,14 +109,14 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Keep reports in one file and follow metrics from run to run
     History(HistoryArgs),
-    /// Show a history as pages on 127.0.0.1, read-only
+    /// Serve a read-only history dashboard on 127.0.0.1
     Serve(DashboardArgs),
     /// Serve Karat itself over MCP (stdio), for coding agents: reads the project's reports; runs nothing
-    /// unless allowed to
+    /// without --allow-run
     Mcp(McpArgs),
-    /// Write a commented starter project that works at once
+    /// Create a starter project
     Init(InitArgs),
-    /// Measure the project inside Karat, one entry of each kind, to see what Karat does
+    /// Run the bundled demo project, which has one entry of each kind
     Demo(TourArgs),
     /// Serve a demo MCP server with good, slow, flaky and wrong tools
     DemoServer(DemoArgs),
@@ -150,12 +150,11 @@ pub(crate) struct CheckAllArgs {
     /// resilience
     #[arg(long, value_name = "NAME")]
     pub(crate) evaluation: Option<String>,
-    /// Keep the report in a history too: in the file, or in the one that the project names, or in
-    /// karat-history.sqlite
+    /// Also add the report to a history: FILE, or else the project's, or else karat-history.sqlite
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     #[arg(conflicts_with = "partition")]
     pub(crate) history: Option<Option<PathBuf>>,
-    /// Show the report in a browser afterwards
+    /// Open the report in a browser
     #[arg(long)]
     pub(crate) open: bool,
     /// Measure again whenever a file of the project changes, until Ctrl-C: the entries that name the
@@ -168,17 +167,17 @@ pub(crate) struct CheckAllArgs {
 pub(crate) struct CheckArgs {
     /// The project file or its folder; without it, karat.toml here or in the nearest folder above
     pub(crate) project: Option<PathBuf>,
-    /// Measure the project inside Karat instead
+    /// Use the bundled project
     #[arg(long, conflicts_with = "project")]
     pub(crate) bundled: bool,
     /// The folder for reports and run journals
     #[arg(long, value_name = "DIR", default_value = "karat-report")]
     pub(crate) out: PathBuf,
-    /// A further output; its type from the ending (.json .html .md .xml .sarif .agent.md .badge.json
-    /// .score-report.json)
+    /// Also write FILE; the format follows from the extension (.json .html .md .xml .sarif .agent.md
+    /// .badge.json .score-report.json)
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(crate) outputs: Vec<PathBuf>,
-    /// Continue an interrupted run: answers in its journal are not asked for again
+    /// Continue an interrupted run, reusing the answers in its journal
     #[arg(long)]
     pub(crate) resume: bool,
     /// True if the command has `--resume` at all
@@ -188,10 +187,10 @@ pub(crate) struct CheckArgs {
     /// `karat merge`
     #[arg(long, value_name = "hash:PART/PARTS", conflicts_with_all = ["outputs", "strict"])]
     pub(crate) partition: Option<Partition>,
-    /// End with exit code 4 if the data cannot decide
+    /// Exit with code 4 if a rule is inconclusive
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Only the entry of this name
+    /// Only the entry NAME
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Option<String>,
     /// The folder for tables, of commands that write any
@@ -204,8 +203,7 @@ pub(crate) struct CheckArgs {
 /// The form of the result on stdout.
 #[derive(Args, Clone, Copy, Default)]
 pub(crate) struct FormatArgs {
-    /// The form of the result: text for people, or agent: what failed and where to look, in at most 2,000
-    /// tokens
+    /// Output format: text, or agent (a summary for coding agents, at most 2,000 tokens)
     #[arg(long, value_name = "FORM", default_value = "text", conflicts_with = "json")]
     pub(crate) format: Format,
 }
@@ -255,13 +253,13 @@ pub(crate) struct TrecArgs {
     /// The run: lines of `query Q0 document rank score tag`, plain or gz
     #[arg(long, value_name = "FILE")]
     pub(crate) run: PathBuf,
-    /// A measure, such as ndcg@10; repeatable. Without it, a list that suits most
+    /// A measure, such as ndcg@10; repeatable. By default, the common ones
     #[arg(short, long = "measure", value_name = "ID")]
     pub(crate) measures: Vec<String>,
-    /// Print every query's scores too
+    /// Also print every query's scores
     #[arg(long)]
     pub(crate) per_query: bool,
-    /// The least grade that counts as relevant (trec_eval -l)
+    /// The minimum grade that counts as relevant (trec_eval -l)
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) level: u32,
     /// Drop results that were not judged (trec_eval -J)
@@ -278,7 +276,7 @@ pub(crate) struct CompareArgs {
     pub(crate) before: PathBuf,
     /// The later report; without it, the systems of one report are compared
     pub(crate) after: Option<PathBuf>,
-    /// Compare over this slice too, such as split=test; repeatable
+    /// Also compare over this slice, such as split=test; repeatable
     #[arg(long, value_name = "BY=VALUE")]
     pub(crate) slice: Vec<String>,
     /// The metric that the comparison is about: its p-value is not corrected for the others, and the
@@ -302,10 +300,10 @@ pub(crate) struct BaselineArgs {
     /// The folder for run journals
     #[arg(long, value_name = "DIR", default_value = "karat-report")]
     pub(crate) out: PathBuf,
-    /// Continue an interrupted run: answers in its journal are not asked for again
+    /// Continue an interrupted run, reusing the answers in its journal
     #[arg(long)]
     pub(crate) resume: bool,
-    /// Only the entry of this name
+    /// Only the entry NAME
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Option<String>,
     /// Show what would change and write nothing
@@ -317,7 +315,7 @@ pub(crate) struct BaselineArgs {
 pub(crate) struct BaselineShowArgs {
     /// The project file or its folder; without it, karat.toml here or in the nearest folder above
     pub(crate) project: Option<PathBuf>,
-    /// Show those of the project inside Karat instead
+    /// Show the bundled project's baselines
     #[arg(long, conflicts_with = "project")]
     pub(crate) bundled: bool,
 }
@@ -335,7 +333,7 @@ pub(crate) struct ShowArgs {
     /// The report; without it, the last one of the project
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
-    /// The form: text for people, or agent: all entries of the report, for a coding agent
+    /// Output format: text, or agent (all entries of the report, for coding agents)
     #[arg(long, value_name = "FORM", default_value = "text")]
     #[arg(conflicts_with_all = ["json", "worse", "item", "entry"])]
     pub(crate) format: Format,
@@ -346,7 +344,7 @@ pub(crate) struct TourArgs {
     /// The folder for the report
     #[arg(long, value_name = "DIR", default_value = "karat-report")]
     pub(crate) out: PathBuf,
-    /// Show the report in a browser afterwards
+    /// Open the report in a browser
     #[arg(long)]
     pub(crate) open: bool,
 }

@@ -19,10 +19,10 @@ pub(crate) struct ProbeArgs {
     /// A value that is known to work, for parameters of this name: JSON, or else text; repeatable
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) set: Vec<String>,
-    /// A recording (karat server record): inputs of calls that succeeded there are used; repeatable
+    /// A recording (karat server record) whose successful inputs are used; repeatable
     #[arg(long, value_name = "FILE")]
     pub(crate) from_recording: Vec<PathBuf>,
-    /// Call tools that may change or destroy something too
+    /// Also call tools that may change or destroy something
     #[arg(long)]
     pub(crate) allow_destructive: bool,
     /// The seed of everything random
@@ -30,12 +30,13 @@ pub(crate) struct ProbeArgs {
     pub(crate) seed: u64,
     #[command(flatten)]
     pub(crate) times: ProbeTimes,
-    /// End with the results so far after this many seconds; 300 for fuzz, 600 for attack by default
+    /// Stop after this many seconds with the results so far; 300 for fuzz, 600 for attack by default
     #[arg(long, value_name = "SECONDS")]
     pub(crate) time_limit: Option<u64>,
     #[command(flatten)]
     pub(crate) findings: FindingArgs,
-    /// A file for the report; its type from the ending (.json .html .md .xml .sarif .badge.json); repeatable
+    /// Write the report to this file; the format follows from the extension (.json .html .md .xml .sarif
+    /// .badge.json); repeatable
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(crate) outputs: Vec<PathBuf>,
     #[command(flatten)]
@@ -49,10 +50,10 @@ pub(crate) struct FuzzArgs {
     /// Inputs for each tool
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) cases: usize,
-    /// The time for the inputs of one tool, in seconds, and again for making failing inputs smaller
+    /// The time for the inputs of one tool, in seconds, and the same again for shrinking
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(crate) tool_time_limit: u64,
-    /// Calls that making one failing input smaller may take; 0 leaves inputs as they are
+    /// The maximum number of calls to shrink a failing input; 0 disables shrinking
     #[arg(long, value_name = "N", default_value_t = 60)]
     pub(crate) shrink_calls: usize,
 }
@@ -71,7 +72,7 @@ pub(crate) struct AttackArgs {
     /// to it lead out. By default, arguments of the command that are folders
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Vec<PathBuf>,
-    /// Calls at once in a flood
+    /// The number of concurrent calls in a flood
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) flood: usize,
 }

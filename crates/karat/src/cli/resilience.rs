@@ -36,16 +36,17 @@ pub(crate) struct ResilienceScoreArgs {
     /// One report for each pipeline, over all its attacks
     #[arg(long)]
     pub(crate) pool: bool,
-    /// A floor, such as utility.benign=0.8; repeatable
+    /// Fail if a metric is below this, such as utility.benign=0.8; repeatable
     #[arg(long, value_name = "METRIC=VALUE")]
     pub(crate) min: Vec<String>,
-    /// A ceiling, such as attack.success=0.05; repeatable
+    /// Fail if a metric is above this, such as attack.success=0.05; repeatable
     #[arg(long, value_name = "METRIC=VALUE")]
     pub(crate) max: Vec<String>,
-    /// The largest share of runs that may have failed, 0 for none; without it, any
+    /// The maximum fraction of failed runs; without it, any
     #[arg(long, value_name = "SHARE")]
     pub(crate) max_errors: Option<f64>,
-    /// An output; its type from the ending (.json .html .md .xml .badge.json)
+    /// Write the report to this file; the format follows from the extension (.json .html .md .xml
+    /// .badge.json)
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(crate) outputs: Vec<PathBuf>,
 }
@@ -74,10 +75,10 @@ pub(crate) struct ResilienceRunArgs {
     /// MCP server, {config} a file with mcpServers, {folder} a folder for files
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["agent", "model"])]
     pub(crate) agent_command: Option<String>,
-    /// The time that a model or a program has for a task, in seconds
+    /// The time limit for a task of a model or program, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86400))]
     pub(crate) agent_seconds: u64,
-    /// Make the calls of this recording again, as --record wrote them, instead of an agent
+    /// Replay the calls of this recording (written by --record) instead of running an agent
     #[arg(long, value_name = "FILE", conflicts_with_all = ["agent", "model", "agent_command"])]
     pub(crate) replay: Option<PathBuf>,
     /// Only this world; repeatable
@@ -108,28 +109,28 @@ pub(crate) struct ResilienceRunArgs {
     /// Write the runs to this file, in the native format
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
-    /// The times that each case is run; with several, a gate tests for non-inferiority
+    /// The number of runs per case; with several, a gate tests for non-inferiority
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) runs: u16,
-    /// The runs that are under way at once
+    /// The number of concurrent runs
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(crate) parallel: u16,
     /// The time for one call, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u16).range(1..=3600))]
     pub(crate) timeout: u16,
-    /// A floor, such as utility.benign=0.8; repeatable
+    /// Fail if a metric is below this, such as utility.benign=0.8; repeatable
     #[arg(long, value_name = "METRIC=VALUE")]
     pub(crate) min: Vec<String>,
-    /// A ceiling, such as attack.success=0.05; repeatable
+    /// Fail if a metric is above this, such as attack.success=0.05; repeatable
     #[arg(long, value_name = "METRIC=VALUE")]
     pub(crate) max: Vec<String>,
-    /// The share of runs that may fail
+    /// The maximum fraction of failed runs
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
     pub(crate) max_errors: f64,
     /// The folder for the report
     #[arg(long, value_name = "DIR", default_value = "karat-report")]
     pub(crate) out: PathBuf,
-    /// A further output; its type from the ending (.json .html .md .xml .badge.json)
+    /// Also write FILE; the format follows from the extension (.json .html .md .xml .badge.json)
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(crate) outputs: Vec<PathBuf>,
     /// The command of the defence. For a proxy, {server} becomes the command of the world's server,

@@ -18,13 +18,13 @@ pub(crate) struct RetrievalArgs {
 
 #[derive(Subcommand)]
 pub(crate) enum RetrievalCommand {
-    /// Measure the retrieval entries of the project, or the search that is named
+    /// Measure the project's retrieval entries, or one search given by flags
     Run(Box<RetrievalRunArgs>),
-    /// Score rankings that were made elsewhere
+    /// Score existing rankings
     Score(RankingsArgs),
     /// Score a TREC run against TREC judgements, as trec_eval does
     Trec(super::TrecArgs),
-    /// Write golden labels and rankings as TREC files, for trec_eval and its kin
+    /// Write golden labels and rankings as TREC files, for trec_eval and similar tools
     ExportTrec(ExportTrecArgs),
     /// Score changed descriptions for an optimiser: JSON lines on stdin, one answer each on stdout
     ServeFitness(FitnessArgs),
@@ -41,7 +41,7 @@ pub(crate) struct RetrievalRunArgs {
 /// The tools and queries.
 #[derive(Args)]
 pub(crate) struct ToolsArgs {
-    /// A dataset folder, or bundled:tools/v1, which is what is taken without any of these
+    /// A dataset folder; by default bundled:tools/v1
     #[arg(long, value_name = "DIR", conflicts_with_all = ["corpus", "golden"])]
     pub(crate) dataset: Option<String>,
     /// The tool corpus, together with --golden: Karat's own files or the public ones
@@ -63,10 +63,10 @@ pub(crate) struct RankingsArgs {
     /// The rankings as a TREC run: lines of `query Q0 tool rank score tag`
     #[arg(long, value_name = "FILE")]
     pub(crate) run: Option<PathBuf>,
-    /// A query without lines in the run has an empty result (trec_eval -c), not none
+    /// Count a query without lines in the run as an empty result (trec_eval -c), not as missing
     #[arg(long, requires = "run")]
     pub(crate) absent_is_empty: bool,
-    /// The largest share of queries that may be without a ranking
+    /// The maximum fraction of queries without a ranking
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
     pub(crate) max_errors: f64,
     /// Write items, observations and metrics into this folder, as Parquet
@@ -102,7 +102,7 @@ pub(crate) struct FitnessArgs {
     /// The score of a query
     #[arg(long, value_name = "ID", default_value = "ndcg@10")]
     pub(crate) metric: String,
-    /// The number of results that are looked at
+    /// The number of results to score
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) limit: usize,
 }

@@ -28,7 +28,7 @@ pub(crate) struct SearchArgs {
     /// An argument of the tool, such as limit={limit}; repeatable. By default query={query}
     #[arg(long = "argument", value_name = "NAME=VALUE", requires = "tool")]
     pub(crate) arguments: Vec<String>,
-    /// The place of the results in an answer, such as `results[*]`
+    /// The JSON path of the results in an answer, such as `results[*]`
     #[arg(long, value_name = "PATH")]
     pub(crate) ids: Option<String>,
     /// The rule for the id of a result, such as {server}:{name}; repeatable
@@ -37,7 +37,7 @@ pub(crate) struct SearchArgs {
     /// The separator of server and tool in ids, if it is not a colon
     #[arg(long, value_name = "TEXT")]
     pub(crate) separator: Option<String>,
-    /// The number of results that are asked for
+    /// The number of results to request
     #[arg(long = "results", value_name = "N", default_value_t = 20)]
     pub(crate) results: usize,
     /// Do not wait until every tool of the corpus is found by name
@@ -79,7 +79,7 @@ pub(crate) struct RealServersArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 180, requires = "real_servers",
         value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) start_timeout: u64,
-    /// The number of real servers that are started at once
+    /// The number of real servers to start concurrently
     #[arg(long, value_name = "N", default_value_t = 2, requires = "real_servers",
         value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(crate) parallel: u16,

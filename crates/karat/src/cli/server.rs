@@ -27,19 +27,19 @@ pub(crate) enum ServerCommand {
     Call(super::CallArgs),
     /// Write a suite from what a live server answers: its tools that only read, resources and prompts
     Suggest(Box<SuggestArgs>),
-    /// Print a case for one call, made from its answers
+    /// Print a test case for one call, based on its answers
     Propose(Box<ProposeArgs>),
-    /// Stand between a client and a server, and record what they say
+    /// Proxy a client and a server, and record the traffic
     Record(Box<ServerRecordArgs>),
-    /// Make a suite of a recording; a server that is given is used to try the cases on
+    /// Make a suite from a recording; the cases are tried on the server, if one is given
     Distil(Box<DistilArgs>),
     /// Compare a live server with what was accepted: definitions, instructions, canary calls
     Drift(Box<DriftArgs>),
     /// Check a server against MCP revision 2026-07-28: caching hints, order, state, both generations
     Migration(Box<MigrationArgs>),
-    /// Log in at a server and keep the token for later runs
+    /// Log in to a server and store the token for later runs
     Login(Box<LoginArgs>),
-    /// Forget a login that was kept
+    /// Delete a stored login
     Logout(LogoutArgs),
 }
 
@@ -57,10 +57,10 @@ pub(crate) struct LogoutArgs {
     /// The address of the server
     #[arg(long, value_name = "URL", required_unless_present_any = ["all", "list"])]
     pub(crate) url: Option<String>,
-    /// Forget every login
+    /// Delete every login
     #[arg(long, conflicts_with_all = ["url", "list"])]
     pub(crate) all: bool,
-    /// List the logins that are kept, and forget none
+    /// List the stored logins, and delete none
     #[arg(long, conflicts_with = "url")]
     pub(crate) list: bool,
 }
@@ -101,7 +101,7 @@ pub(crate) struct ProposeArgs {
     /// The arguments: a JSON object, or @FILE
     #[arg(long, value_name = "JSON", default_value = "{}")]
     pub(crate) input: String,
-    /// Call a tool that may change something too
+    /// Call the tool even if it may change something
     #[arg(long)]
     pub(crate) allow_destructive: bool,
     #[command(flatten)]
@@ -132,7 +132,7 @@ pub(crate) struct DistilArgs {
     /// Replace the file if it exists
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
-    /// Keep calls of tools that may destroy something too
+    /// Also keep calls of tools that may destroy something
     #[arg(long)]
     pub(crate) allow_destructive: bool,
     // A server on which the cases are tried.
@@ -151,10 +151,10 @@ pub(crate) struct DriftArgs {
     /// Accept what the server serves now: write it to the file
     #[arg(long)]
     pub(crate) update: bool,
-    /// A suite whose cases are run as canary calls too
+    /// A suite whose cases are also run as canary calls
     #[arg(long, value_name = "SUITE")]
     pub(crate) canaries: Option<PathBuf>,
-    /// The mildest change that gives exit code 1
+    /// The minimum severity of a change that fails (exit code 1)
     #[arg(long, value_name = "SEVERITY", default_value = "warning")]
     pub(crate) fail_on: FailOn,
 }
@@ -168,7 +168,7 @@ pub(crate) struct TargetArgs {
     /// A file of servers, such as .mcp.json; names the server with --server
     #[arg(long, value_name = "FILE", conflicts_with = "command")]
     pub(crate) config: Option<PathBuf>,
-    /// The server in that file; without --config, in the one file of the usual places that has it
+    /// The server in that file; without --config, looked up in the usual config files
     #[arg(long, value_name = "NAME", conflicts_with_all = ["command", "url"])]
     pub(crate) server: Option<String>,
     /// The transport; by default stdio for a command and streamable HTTP for an address
@@ -256,7 +256,7 @@ pub(crate) struct PolicyArgs {
     /// Answer forms (elicitation): decline, cancel, defaults, refuse, or a JSON object to fill in
     #[arg(long, value_name = "ANSWER")]
     pub(crate) elicitation: Option<String>,
-    /// Name this folder to a server that asks for roots; repeatable
+    /// A folder to report when the server asks for roots; repeatable
     #[arg(long, value_name = "DIR")]
     pub(crate) roots: Vec<String>,
 }
@@ -264,7 +264,7 @@ pub(crate) struct PolicyArgs {
 /// The isolation of the server.
 #[derive(Args, Clone, Default)]
 pub(crate) struct IsolationArgs {
-    /// Keep the server apart from the machine: no network, nothing of your home, bounded resources
+    /// Sandbox the server: no network, no access to your home, limited resources
     #[arg(long, value_name = "ENGINE")]
     pub(crate) isolate: Option<Isolate>,
     /// Let the isolated server use the network
@@ -273,7 +273,7 @@ pub(crate) struct IsolationArgs {
     /// A path that the isolated server may read, or change with :rw; repeatable
     #[arg(long = "mount", value_name = "PATH[:rw]")]
     pub(crate) mounts: Vec<String>,
-    /// The image for --isolate docker; it must be there already
+    /// The image for --isolate docker; it must already exist locally
     #[arg(long, value_name = "NAME")]
     pub(crate) image: Option<String>,
     /// A limit of the isolated server: memory=512m, processes=64, cpu=60 (seconds), file=100m, cpus=2;
@@ -311,10 +311,10 @@ pub(crate) struct FindingArgs {
     /// A rule whose findings are left out; repeatable
     #[arg(long, value_name = "RULE")]
     pub(crate) allow: Vec<String>,
-    /// The mildest finding that gives exit code 1
+    /// The minimum severity of a finding that fails (exit code 1)
     #[arg(long, value_name = "SEVERITY", default_value = "error")]
     pub(crate) fail_on: FailOn,
-    /// List the rules and what they are for, and end
+    /// List the rules and exit
     #[arg(long)]
     pub(crate) rules: bool,
     /// Write the findings as SARIF 2.1.0 to this file
@@ -325,14 +325,14 @@ pub(crate) struct FindingArgs {
 /// The recording of the sessions.
 #[derive(Args, Clone, Default)]
 pub(crate) struct RecordArgs {
-    /// Write every message to this file as JSON lines; karat demo-server --replay is then that server
+    /// Write every message to this file as JSON lines; replay it with karat demo-server --replay
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Isolate {
-    /// Nothing in between
+    /// No isolation
     None,
     /// bubblewrap, with the machine's own programs
     Bwrap,
@@ -359,13 +359,13 @@ pub(crate) struct ServerTestArgs {
     /// Only cases with this tag; repeatable
     #[arg(long, value_name = "TAG")]
     pub(crate) tag: Vec<String>,
-    /// Only the case of this id
+    /// Only the case with this id
     #[arg(long, value_name = "ID")]
     pub(crate) case: Option<String>,
     /// Only the cases that did not pass in the last run, by the report in the output folder; all if none failed
     #[arg(long, conflicts_with_all = ["tag", "case"])]
     pub(crate) last_failed: bool,
-    /// Write the snapshots that the cases want anew, where the calls end as they must
+    /// Rewrite the snapshots of the cases that otherwise pass
     #[arg(long)]
     pub(crate) update: bool,
     #[command(flatten)]
@@ -375,7 +375,7 @@ pub(crate) struct ServerTestArgs {
     /// The folder for the report and the run journal
     #[arg(long, value_name = "DIR", default_value = "karat-report")]
     pub(crate) out: PathBuf,
-    /// A further output; its type from the ending (.json .html .md .xml .sarif .badge.json)
+    /// Also write FILE; the format follows from the extension (.json .html .md .xml .sarif .badge.json)
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(crate) outputs: Vec<PathBuf>,
     #[command(flatten)]
@@ -419,18 +419,18 @@ pub(crate) struct LoadArgs {
     /// The part at the start that is not measured: a time, or a number of calls
     #[arg(long, value_name = "TIME_OR_CALLS", default_value = "1s")]
     pub(crate) warm_up: String,
-    /// Look for the most load under which this holds, such as 'p99<200ms': at a growing rate, or at a
-    /// growing concurrency where that is given
+    /// Find the highest load that meets this condition, such as 'p99<200ms', by raising the rate, or the
+    /// concurrency if that is given
     #[arg(long, value_name = "CONDITION")]
     pub(crate) find_max: Option<String>,
-    /// Also write the counts and histograms to this file: `karat merge FILE FILE…` puts those of several
-    /// generators together
+    /// Also write the counts and histograms to this file: `karat merge FILE FILE…` merges those of
+    /// several generators
     #[arg(long, value_name = "FILE", conflicts_with = "find_max")]
     pub(crate) part: Option<PathBuf>,
-    /// End with exit code 1 if half of the answers take longer than this many milliseconds
+    /// Exit with code 1 if the median latency exceeds this many milliseconds
     #[arg(long, value_name = "MS")]
     pub(crate) max_p50: Option<f64>,
-    /// End with exit code 1 if a larger share of the calls than this ends wrongly
+    /// Exit with code 1 if more than this fraction of calls fails
     #[arg(long, value_name = "SHARE")]
     pub(crate) max_error_rate: Option<f64>,
     /// The seed of the order of calls
@@ -441,7 +441,7 @@ pub(crate) struct LoadArgs {
     /// The folder for the report
     #[arg(long, value_name = "DIR", default_value = "karat-report")]
     pub(crate) out: PathBuf,
-    /// A further output; its type from the extension (.json .html .md .xml)
+    /// Also write FILE; the format follows from the extension (.json .html .md .xml)
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(crate) outputs: Vec<PathBuf>,
     #[command(flatten)]
@@ -493,16 +493,17 @@ pub(crate) struct ScanArgs {
     pub(crate) time_limit: u64,
     #[command(flatten)]
     pub(crate) times: ScanTimes,
-    /// Call tools that may change or destroy something too
+    /// Also call tools that may change or destroy something
     #[arg(long)]
     pub(crate) allow_destructive: bool,
     /// A rule of lint that is not run; repeatable
     #[arg(long, value_name = "RULE")]
     pub(crate) allow: Vec<String>,
-    /// The mildest finding that gives exit code 1
+    /// The minimum severity of a finding that fails (exit code 1)
     #[arg(long, value_name = "SEVERITY", default_value = "error")]
     pub(crate) fail_on: FailOn,
-    /// A file for the report of the calls; its type from the ending (.json .html .md .xml .sarif); repeatable
+    /// Write the report of the calls to this file; the format follows from the extension (.json .html
+    /// .md .xml .sarif); repeatable
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(crate) outputs: Vec<PathBuf>,
     /// Write all findings as SARIF 2.1.0 to this file
@@ -524,15 +525,15 @@ pub(crate) struct DemoArgs {
     /// a free one. The address is printed
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) http: Option<SocketAddr>,
-    /// Offer tools with real holes too, to try fuzz and attack on. They read files, run a shell and
-    /// connect to 127.0.0.1, so HTTP is then served on loopback alone
+    /// Also offer tools with real vulnerabilities, to try fuzz and attack on. They read files, run a
+    /// shell and connect to 127.0.0.1, so HTTP is then served on loopback alone
     #[arg(long)]
     pub(crate) vulnerable: bool,
-    /// Be the server of a recording (--record) instead: what was asked then is answered as it was then,
-    /// anything else is an error
+    /// Replay a recording (--record): recorded requests get their recorded answers, anything else is an
+    /// error
     #[arg(long, value_name = "FILE", conflicts_with_all = ["http", "vulnerable"])]
     pub(crate) replay: Option<PathBuf>,
-    /// Answer as late as the recorded server did
+    /// Keep the recorded response times
     #[arg(long, requires = "replay")]
     pub(crate) paced: bool,
 }

@@ -72,7 +72,7 @@ fn accept(
         // A reference that a control contradicts would carry the fault into every later run.
         if let Some(control) = report.controls.iter().find(|control| !control.ok) {
             return Err(Stop::not_measured(format!(
-                "{}: the control {} did not land where it must ({}), so nothing is recorded",
+                "{}: the control {} gave an unexpected result (expected: {}); nothing is recorded",
                 report.name, control.name, control.expected
             )));
         }

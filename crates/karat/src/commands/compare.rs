@@ -228,7 +228,7 @@ fn unpaired(comparison: &Comparison) -> String {
     }
     let mut text = String::new();
     for ((lost, gained, pairs), metrics) in alike {
-        for (items, what) in [(lost, "no score any more"), (gained, "no score before")] {
+        for (items, what) in [(lost, "no score now"), (gained, "no score before")] {
             if items.is_empty() {
                 continue;
             }

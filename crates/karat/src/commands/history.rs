@@ -91,7 +91,7 @@ fn add(file: &Path, arguments: &HistoryAddArgs, terminal: &Terminal) -> Result<E
         terminal.print(&match added {
             Added::New(run) => format!("{}: added as run {run}\n", printable(&name)),
             Added::Known(run) => {
-                format!("{}: is there already, as run {run}; nothing changed\n", printable(&name))
+                format!("{}: already added as run {run}; nothing changed\n", printable(&name))
             }
         })?;
     }
@@ -219,9 +219,9 @@ fn prune(
         terminal.print_json(&document)?;
         return Ok(Exit::Pass);
     }
-    let verb = if arguments.dry_run { "would be taken out" } else { "taken out" };
+    let verb = if arguments.dry_run { "would be deleted" } else { "deleted" };
     let summary = match gone.as_slice() {
-        [] => "nothing is that old; nothing changed\n".to_owned(),
+        [] => "no runs are that old; nothing deleted\n".to_owned(),
         [Run { id, .. }] => format!("run {id} {verb}\n"),
         [Run { id: first, .. }, .., Run { id: last, .. }] => {
             format!("{} runs {verb}, from run {first} to run {last}\n", gone.len())

@@ -1,4 +1,4 @@
-//! Which entries of a project are measured, and measuring them.
+//! Selects the entries of a project, and measures them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -51,7 +51,7 @@ pub(crate) fn select(
 }
 
 /// The advice for a run that ended early, if the command can resume.
-pub(crate) const GOES_ON: &str = "--resume goes on from here";
+pub(crate) const RESUME_HINT: &str = "use --resume to continue";
 
 /// Runs every entry of the plan. Ctrl-C ends it in good order: programs are stopped, and the journal
 /// holds what was answered.
@@ -63,14 +63,14 @@ pub(crate) fn measure<'a>(
     let journals = out_folder(plan, arguments).join("journal");
     places::prepare(&out_folder(plan, arguments))?;
     let interrupted =
-        if arguments.can_resume { &format!("interrupted; {GOES_ON}") } else { "interrupted" };
+        if arguments.can_resume { &format!("interrupted; {RESUME_HINT}") } else { "interrupted" };
     until_stopped(entries(plan, arguments, &journals, terminal), interrupted)
 }
 
 /// The entry that could not be measured.
 ///
 /// # Errors
-/// If that is not for want of the system: then nothing else is measured either.
+/// If the error is not about the system: then the whole check stops.
 pub(crate) fn not_measured(
     planned: &Planned,
     stop: Stop,
@@ -80,8 +80,8 @@ pub(crate) fn not_measured(
     if stop.exit != Exit::NotMeasured {
         return Err(Stop { message: format!("{name}: {}", stop.message), ..stop });
     }
-    let reason = match stop.can_go_on && arguments.can_resume {
-        true => format!("{} ({GOES_ON})", stop.message),
+    let reason = match stop.resumable && arguments.can_resume {
+        true => format!("{} ({RESUME_HINT})", stop.message),
         false => stop.message,
     };
     Ok(NotMeasured { evaluation, name, reason })

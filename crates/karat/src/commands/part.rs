@@ -60,7 +60,7 @@ pub(crate) fn run(
     let folder = measuring::out_folder(&plan, &arguments);
     places::prepare(&folder)?;
     let journals = folder.join("journal");
-    let interrupted = format!("interrupted; {}", measuring::GOES_ON);
+    let interrupted = format!("interrupted; {}", measuring::RESUME_HINT);
     let work = measure(&plan, partition, &arguments, &journals, terminal);
     let measured = until_stopped(work, &interrupted)?;
     show(&measured, terminal)?;

@@ -8,11 +8,14 @@ use karat_io::input::{destination, refuse_links, write_atomic};
 
 use crate::exit::Stop;
 
-/// The marker that makes git ignore a folder of reports, and by which Karat recognizes one.
-const IGNORED: &[u8] = b"# Made by karat; nothing here belongs into version control.\n*\n";
+/// The marker that makes git ignore a folder of reports.
+const IGNORED: &[u8] = b"# Made by karat; do not commit.\n*\n";
+
+/// The start of the marker, by which Karat recognizes its folders. The rest has had other wordings.
+const MARK: &[u8] = b"# Made by karat;";
 
 /// Makes the folder, and keeps it out of version control: reports are made, never committed. A folder
-/// that holds something already may be anybody's, so nothing is said about what is in it.
+/// that holds something already may be anyone's, so its contents are left alone.
 pub(crate) fn prepare(folder: &Path) -> Result<(), Stop> {
     refuse_links(folder)?;
     let in_use = std::fs::read_dir(folder).is_ok_and(|mut inside| inside.next().is_some());
@@ -41,8 +44,8 @@ pub(crate) fn untracked<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result
             Err(_) if !real.is_file() || is_ours(&real) => {}
             Err(why) => {
                 return Err(Stop::bad_input(format!(
-                    "{shown} is there, and git cannot say whether it tracks it ({why}): fix that, \
-                     choose another place with --out, -o or --history=FILE, or remove the file"
+                    "{shown} already exists, and git cannot say whether it tracks it ({why}): fix \
+                     that, choose another place with --out, -o or --history=FILE, or remove the file"
                 )));
             }
         }
@@ -53,7 +56,7 @@ pub(crate) fn untracked<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result
 /// Returns whether a file lies in a folder that Karat made for its reports.
 fn is_ours(file: &Path) -> bool {
     let ignore = file.parent().map(|folder| folder.join(".gitignore"));
-    ignore.is_some_and(|ignore| std::fs::read(ignore).is_ok_and(|text| text == IGNORED))
+    ignore.is_some_and(|ignore| std::fs::read(ignore).is_ok_and(|text| text.starts_with(MARK)))
 }
 
 /// Inputs are not overwritten: baselines, datasets, suites, the project file.

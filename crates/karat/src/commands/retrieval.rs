@@ -24,7 +24,7 @@ const BUNDLED: &str = "bundled:tools/v1";
 /// Scores a file of rankings; there is no gate.
 pub(crate) fn score(arguments: &RankingsArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     if !(0.0..=1.0).contains(&arguments.max_errors) {
-        return Err(Stop::bad_input("--max-errors: a share goes from 0 to 1"));
+        return Err(Stop::bad_input("--max-errors must be between 0 and 1"));
     }
     let folder = arguments.parquet.as_deref();
     parquet::ready(folder)?;

@@ -22,7 +22,7 @@ use crate::work::until_stopped;
 /// The time between two looks.
 const PAUSE: Duration = Duration::from_millis(500);
 /// The most files that are looked at.
-const MOST: usize = 20_000;
+const MAX_WATCHED_FILES: usize = 20_000;
 /// Folders in which nothing is written by hand.
 const GENERATED: [&str; 4] = ["target", "node_modules", "__pycache__", "venv"];
 
@@ -138,7 +138,7 @@ fn files(folder: &Path, out: &Path) -> BTreeMap<PathBuf, State> {
             let name = entry.file_name().to_string_lossy().into_owned();
             let path = entry.path();
             let Ok(kind) = entry.file_type() else { continue };
-            if name.starts_with('.') || path == out || found.len() >= MOST {
+            if name.starts_with('.') || path == out || found.len() >= MAX_WATCHED_FILES {
                 continue;
             }
             if kind.is_dir() && !GENERATED.contains(&name.as_str()) {

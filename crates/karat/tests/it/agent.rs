@@ -293,7 +293,7 @@ fn a_session_that_was_really_recorded_is_a_trace() {
     }
 }
 
-/// What verifying a frozen dataset of this trace or task says.
+/// The output of verifying a frozen dataset of this trace or task.
 fn verified(file: &str, text: &str) -> Ran {
     let scratch = Scratch::new();
     scratch.write(&format!("set/v1/{file}"), text);
@@ -420,7 +420,7 @@ fn what_is_wrong_in_the_shapes_of_others_is_classed_and_counted_too() {
         scratch.write(file, "");
         scratch.karat(&["agent", "score", "--format", format, file]).expect(3);
     }
-    // Arguments that are no JSON, and fields that it is unknown.
+    // Arguments that are not JSON, and unknown fields.
     let odd = json!({"id": "odd", "messages": [
         {"role": "user", "content": "Add."},
         {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": {"name": "add", "arguments": "{\"a\": 2,"}}]}],
@@ -704,7 +704,7 @@ fn two_runs_are_written_as_a_report_with_the_calls_of_both() {
 }
 
 #[test]
-fn a_report_has_the_expected_calls_beside_those_that_were_made() {
+fn a_report_shows_expected_and_actual_calls() {
     let scratch = Scratch::new();
     scratch.write("traces.jsonl", GOOD.replacen("\"b\":2", "\"b\":2.5", 1));
     let report = report(&scratch, &["traces.jsonl"]);

@@ -118,7 +118,7 @@ fn runs_that_could_not_be_made_do_not_pass_a_gate() {
     let means = score(&lines, &["--means", "--json", "--max-errors", "0.9"]).expect(0).json();
     assert_eq!(value(&means, "task.success"), 1.0);
     assert_eq!(value(&report(&lines, &["--max-errors", "0.9"]), "task.success"), 1.0);
-    // Nothing at all is no measurement, whatever is allowed.
+    // Nothing at all is not a measurement, whatever is allowed.
     let none: Vec<&str> = lines.lines().skip(1).collect();
     for more in [&["--max-errors", "1"][..], &["--max-errors", "1", "--means"]] {
         score(&none.join("\n"), more).not_measured(&["none of 9 runs"]);
@@ -188,7 +188,7 @@ fn a_call_that_may_be_the_forbidden_one_keeps_no_ceiling() {
 }
 
 #[test]
-fn tasks_without_a_trace_are_told() {
+fn tasks_without_a_trace_are_reported() {
     let scratch = Scratch::new();
     let task = |n: usize| format!(r#"{{"id":"t{n}","expect":{{"answer":{{"number":5}}}}}}"#);
     let trace = |n: usize| format!(r#"{{"id":"t{n}","calls":[],"output":"5"}}"#);
@@ -211,7 +211,7 @@ fn tasks_without_a_trace_are_told() {
 }
 
 #[test]
-fn a_report_tells_how_often_tasks_were_run() {
+fn a_report_says_how_often_tasks_were_run() {
     let trace = |id: &str, run: usize, output: &str| {
         RIGHT
             .replace("\"right\"", &format!("\"{id}\",\"run\":{run}"))
@@ -256,7 +256,7 @@ fn controls_do_not_doubt_an_agent_that_is_right() {
 }
 
 #[test]
-fn an_expectation_that_nobody_can_meet_is_refused() {
+fn an_unsatisfiable_expectation_is_refused() {
     let expect = r#""expect":{"calls":[{"name":"f"}],"forbidden":["f"]}"#;
     let trace = format!(r#"{{"id":"both-ways","calls":[],{expect}}}"#);
     let words = ["t.jsonl:2", "expect.forbidden[0]", "both-ways"];

@@ -340,7 +340,7 @@ fn first_trace(scratch: &Scratch) -> Value {
 }
 
 #[test]
-fn the_answer_to_an_earlier_input_is_no_answer_to_a_later_one() {
+fn an_earlier_answer_does_not_count_for_a_later_input() {
     let scratch = Scratch::new();
     scratch.write(
         "tasks.jsonl",
@@ -362,7 +362,7 @@ fn the_answer_to_an_earlier_input_is_no_answer_to_a_later_one() {
 }
 
 #[test]
-fn a_state_that_could_not_be_read_is_no_state() {
+fn an_unreadable_state_is_unknown() {
     let scratch = Scratch::new();
     let task = |tool: &str| {
         format!(
@@ -406,7 +406,7 @@ fn the_time_of_a_run_ends_a_slow_model_and_a_slow_tool() {
 }
 
 #[test]
-fn a_budget_that_nobody_counts_for_is_not_passed_over() {
+fn an_unmeasurable_budget_is_an_error() {
     let scratch = Scratch::new();
     scratch.write("tasks.jsonl", TASK);
     let silent = Endpoint::start(|request| {
@@ -477,7 +477,7 @@ fn a_server_or_a_model_that_is_named_twice_is_one_or_refused() {
 }
 
 #[test]
-fn what_cannot_be_run_is_told_before_anything_runs() {
+fn impossible_runs_are_reported_before_anything_starts() {
     let scratch = Scratch::new();
     scratch.write("tasks.jsonl", TASK);
     let run = |more: &[&str]| {

@@ -84,7 +84,7 @@ fn a_baseline_of_other_data_is_not_compared() {
 }
 
 #[test]
-fn ids_that_stand_twice_are_named() {
+fn duplicate_ids_are_named() {
     let twice = format!("{GOLDEN}{}", GOLDEN.lines().next().unwrap());
     broken("golden.jsonl", twice, &["golden.jsonl", "q1", "duplicate"]);
     let tools = r#"{"tools": [{"server": "s", "tool": "a"}, {"server": "s", "tool": "a"}]}"#;
@@ -183,7 +183,7 @@ fn a_frozen_dataset_that_was_edited_is_refused() {
 }
 
 #[test]
-fn a_score_that_is_no_number_is_refused() {
+fn a_score_that_is_not_a_number_is_refused() {
     let scratch = Scratch::new();
     scratch.write("q.txt", "q1 0 a 1\n");
     for score in ["nan", "inf", "-inf", "1e999", "high"] {

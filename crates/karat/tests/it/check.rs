@@ -93,7 +93,7 @@ fn quiet_shows_what_failed_and_nothing_that_passed() {
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert!(lines[0].starts_with("fail: retrieval · r: map "), "{lines:?}");
     assert!(scratch.path("karat-report/report.html").exists());
-    // What was asked for is printed all the same.
+    // What was asked for is still printed.
     let ran = scratch.karat(&["check", "--quiet", "--json"]).expect(1);
     assert_eq!(ran.json()["verdict"], "fail");
 
@@ -421,7 +421,7 @@ fn a_gate_of_a_detection_knows_the_slices_of_its_dataset() {
 }
 
 #[test]
-fn an_unknown_bundled_dataset_is_told_with_those_that_there_are() {
+fn an_unknown_bundled_dataset_lists_the_known_ones() {
     let scratch = Scratch::new();
     for name in ["../../etc", "tools/v0"] {
         let project =

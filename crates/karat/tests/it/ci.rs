@@ -115,7 +115,7 @@ impl Job {
         std::fs::read_to_string(self.scratch.path(".runner").join(name)).unwrap_or_default()
     }
 
-    /// What a step put out; the last one counts.
+    /// The output of a step; the last one counts.
     fn output(&self, name: &str) -> String {
         let outputs = self.read("output");
         let mut lines = outputs.lines().rev().filter_map(|line| line.split_once('='));
@@ -145,7 +145,7 @@ impl Job {
         filled
     }
 
-    /// What `NAME` or `NAME || 'text'` of the variables comes to.
+    /// The value of `NAME` or `NAME || 'text'` of the variables.
     fn variable(&self, expression: &str) -> String {
         let (name, otherwise) = expression.split_once(" || ").unwrap_or((expression, "''"));
         let otherwise = otherwise.strip_prefix('\'').unwrap().strip_suffix('\'').unwrap();
@@ -544,7 +544,7 @@ fn the_comment_is_short_and_has_the_changes_since_the_merge_base() {
     assert!(comment.contains("Against the merge base") && comment.contains("worse"), "{comment}");
     assert!(comment.contains("right tool"), "{comment}");
     assert!(job.read("gh").contains("run download 55 "));
-    // Without the right to read artifacts there is a comment all the same.
+    // Without the right to read artifacts there is still a comment.
     job.base.clear();
     job.measure().expect(1);
     assert!(!job.read("comment").contains("merge base"));
@@ -629,7 +629,7 @@ pub(crate) fn project_with_ci(user: &str, ci: &str) -> Scratch {
 
 #[test]
 fn the_workflow_that_init_writes_works_at_once() {
-    for (user, beside) in [("proxy", "digests and labels are right"), ("server", "tools")] {
+    for (user, beside) in [("proxy", "digests and labels are valid"), ("server", "tools")] {
         let mut job = Job::new(project_with_ci(user, "github"), &[]);
         let ran = job.workflow().expect(0);
         assert!(ran.stdout.contains(beside), "{}", ran.stdout);

@@ -13,12 +13,12 @@ use std::process::Command;
 use common::{Ran, Scratch};
 use serde_json::Value;
 
-/// What the job of ci/gitlab.yml runs, with these variables.
+/// Runs the job of ci/gitlab.yml with these variables.
 fn gitlab(scratch: &Scratch, variables: &[(&str, &str)]) -> Ran {
     gitlab_job(scratch, &root("ci/gitlab.yml"), variables)
 }
 
-/// What the job in a file runs, in one shell as there, with these variables.
+/// Runs the job in a file, in one shell as there, with these variables.
 fn gitlab_job(scratch: &Scratch, file: &Path, variables: &[(&str, &str)]) -> Ran {
     let jobs = yaml(&file.to_string_lossy());
     gitlab_script(scratch, &scratch.path(""), &jobs, "karat", variables)

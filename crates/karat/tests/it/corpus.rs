@@ -122,7 +122,7 @@ fn a_lock_finds_what_is_missing_additional_and_changed() {
 }
 
 #[test]
-fn a_lock_that_is_none_is_refused() {
+fn an_invalid_lock_is_refused() {
     let scratch = two();
     for (text, word) in [
         (r#"{"schema": "karat.lock/9", "servers": {"s": {"tools": {}}}}"#, "karat.lock/1"),

@@ -70,7 +70,7 @@ fn a_silent_scanner_breaks_the_floor() {
 }
 
 #[test]
-fn abstaining_is_no_miss_and_errors_are_never_benign() {
+fn abstaining_is_not_a_miss_and_errors_are_never_benign() {
     let scratch = Scratch::new();
     project(&scratch, &scanner("\"unsupported\" if e[\"id\"] < \"hn-06\" else \"flag\""), "");
     let document = scratch.karat(&["detection", "run", "--json"]).expect(0).json();

@@ -87,7 +87,7 @@ impl Seeded {
     }
 }
 
-/// What parsers stumble over: brackets, numbers at the edges, escapes, separators, odd characters.
+/// Text that parsers stumble over: brackets, numbers at the edges, escapes, separators, odd characters.
 const PIECES: &[&str] = &[
     "{",
     "}",
@@ -180,7 +180,7 @@ fn corpus(target: &str) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn every_target_stands_its_corpus_and_mutations_of_it() {
+fn every_target_survives_its_corpus_and_mutations() {
     for (name, target) in TARGETS {
         let inputs = corpus(name);
         let mut seeded = Seeded(7);

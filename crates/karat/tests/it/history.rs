@@ -106,7 +106,7 @@ fn an_exported_run_is_the_file_that_was_added() {
 fn pruning_says_what_goes() {
     let scratch = three_runs();
     let dry = scratch.karat(&["history", "prune", "--keep", "1", "--dry-run"]).expect(0).stdout;
-    assert_eq!(dry, "2 runs would be taken out, from run 1 to run 2\n");
+    assert_eq!(dry, "2 runs would be deleted, from run 1 to run 2\n");
     assert_eq!(
         scratch.karat(&["history", "list", "--json"]).expect(0).json()["runs"]
             .as_array()
@@ -115,9 +115,9 @@ fn pruning_says_what_goes() {
         3
     );
     let gone = scratch.karat(&["history", "prune", "--keep", "1"]).expect(0).stdout;
-    assert_eq!(gone, "2 runs taken out, from run 1 to run 2\n");
+    assert_eq!(gone, "2 runs deleted, from run 1 to run 2\n");
     let none = scratch.karat(&["history", "prune", "--older-than", "30d"]).expect(0).stdout;
-    assert!(none.contains("nothing changed"), "{none}");
+    assert!(none.contains("nothing deleted"), "{none}");
     scratch.karat(&["history", "prune", "--older-than", "soon"]).expect(2).says(&["soon", "90d"]);
     scratch.karat(&["history", "prune"]).expect(2);
 }

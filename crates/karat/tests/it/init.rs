@@ -192,7 +192,7 @@ fn an_agent_that_got_worse_fails() {
 }
 
 #[test]
-fn a_change_of_the_frozen_dataset_is_no_measurement() {
+fn a_changed_frozen_dataset_is_not_measured() {
     for user in ["proxy", "scanner"] {
         let scratch = repository(user);
         let dataset = scratch.files();
@@ -256,7 +256,7 @@ impl Installed {
         Installed { root }
     }
 
-    /// Where CI clones Karat from and at what, in the workflow of a new project.
+    /// The address and the commit from which CI clones Karat, in the workflow of a new project.
     fn written(&self) -> (String, String) {
         let project = Scratch::new();
         let ran = Command::new(self.root.path("bin/karat"))
@@ -301,7 +301,7 @@ fn an_installed_karat_knows_where_ci_gets_it_from() {
         let (from, at) = Installed::from(&source).written();
         assert_eq!((from.as_str(), at.as_str()), UNKNOWN, "{source}");
     }
-    // A list that cannot be read, or that names other programs, is no reason to fail.
+    // A list that cannot be read, or that names other programs, is not a reason to fail.
     let installed = Installed::from("x");
     for list in ["[v1", "", "v1 = 3", "[v1]\n\"other 1.0.0 (git+https://a/b#c)\" = [\"other\"]"] {
         installed.root.write(".crates.toml", list);
@@ -325,7 +325,7 @@ fn a_karat_built_in_a_checkout_is_taken_from_where_that_was_cloned_from() {
     assert_eq!(known(), unknown, "no CI could reach that");
     checkout.git(&["remote", "set-url", "origin", "https://me:geheim@example.com/karat.git"]);
     let from = or("KARAT_GIT", "https://example.com/karat.git");
-    assert_eq!(known(), (from.clone(), unknown.1), "nobody else has the commit yet");
+    assert_eq!(known(), (from.clone(), unknown.1), "no one else has the commit yet");
     checkout.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
     let head = checkout.git(&["rev-parse", "HEAD"]);
     assert_eq!(known(), (from, or("KARAT_REF", head.trim())));
@@ -396,8 +396,7 @@ fn lines_for_files_that_are_there_are_printed() {
     scratch.write(".gitignore", "/target\n");
     scratch.write(".gitlab-ci.yml", "stages: [test]\n");
     let ran = scratch.karat(&["init", "--for", "proxy", "--ci", "gitlab"]).expect(0);
-    for line in [".gitignore is there already", "  /karat-report/", "  - local: .gitlab/karat.yml"]
-    {
+    for line in [".gitignore already exists", "  /karat-report/", "  - local: .gitlab/karat.yml"] {
         assert!(ran.stdout.contains(line), "{line}: {}", ran.stdout);
     }
     assert_eq!(scratch.read(".gitignore"), "/target\n");
@@ -417,7 +416,7 @@ fn a_quiet_init_prints_only_what_is_left_to_do_by_hand() {
     let scratch = Scratch::new();
     scratch.write(".gitignore", "/target\n");
     let ran = scratch.karat(&["init", "--for", "proxy", "-q"]).expect(0);
-    assert!(ran.stdout.starts_with("./.gitignore is there already"), "{}", ran.stdout);
+    assert!(ran.stdout.starts_with("./.gitignore already exists"), "{}", ran.stdout);
     assert!(!ran.stdout.contains("wrote:"), "{}", ran.stdout);
 }
 

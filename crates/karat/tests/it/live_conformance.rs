@@ -257,7 +257,7 @@ const STATELESS_EXCEPTIONS: &[&str] = &[
     "sep-2575-server-no-log-without-loglevel",
 ];
 
-/// The suite knows servers by their address, so a bridge stands between it and the program.
+/// The suite knows servers by their address, so a bridge connects it to the program.
 #[test]
 #[ignore = "needs tests/live/conformance; ./test conformance runs it"]
 fn karat_mcp_passes_the_scenarios_about_tools() {
@@ -359,7 +359,7 @@ fn server(version: &str, arguments: &[&str]) -> Summary {
     summary(&suite(version, &arguments))
 }
 
-/// What the suite says, whatever its exit code: extensions that are not there make it fail.
+/// The output of the suite, whatever its exit code: extensions that are not there make it fail.
 fn suite(version: &str, arguments: &[&str]) -> String {
     let installed = live().join("conformance");
     let node = installed.join("bin-node");

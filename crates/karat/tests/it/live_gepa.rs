@@ -43,7 +43,7 @@ fn gepa_improves_the_train_score_the_same_way_twice_and_leaves_the_golden_querie
     assert!((250..=350).contains(&calls), "{calls}");
     assert!(score("chosen", "after") > score("chosen", "before") + 0.3, "{found}");
     assert!(score("train", "after") > score("train", "before") + 0.01, "{found}");
-    assert!((0.0..=1.0).contains(&score("test", "after")), "reported beside the train score");
+    assert!((0.0..=1.0).contains(&score("test", "after")), "reported with the train score");
 }
 
 fn contents(folder: &std::path::Path) -> BTreeMap<String, Vec<u8>> {

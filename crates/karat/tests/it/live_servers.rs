@@ -89,7 +89,7 @@ fn server_everything_over_streamable_http() {
     let target = ["--url", &server.url];
     place.suite(&EVERYTHING, &target);
     place.lint(&EVERYTHING, &target);
-    // It shares the network, and one of its tools fetches what it is reported to: only tools that reach
+    // It shares the network, and one of its tools fetches any URL it is given: only tools that reach
     // nothing are probed here. The run over stdio has no network and probes them all.
     let quiet = ["--tool", "echo", "--tool", "get-sum", "--tool", "get-structured-content"];
     place.probe(&EVERYTHING, "fuzz", &[&quiet[..], &["--cases", "20"]].concat(), &target);
@@ -97,7 +97,7 @@ fn server_everything_over_streamable_http() {
 }
 
 fn measure(server: &Real) {
-    // Each starts from the same: what one leaves behind is no business of the next.
+    // Each starts afresh: what one leaves behind does not affect the next.
     let place = Place::new(server);
     place.suite(server, &place.target());
     let place = Place::new(server);
@@ -108,7 +108,7 @@ fn measure(server: &Real) {
     Place::new(server).suggest(server);
 }
 
-/// Values that the tools of a server need and nobody can guess.
+/// Values that the tools of a server need and that cannot be guessed.
 fn known(server: &Real, work: &Path) -> Vec<String> {
     let repository = work.join("repo").display().to_string();
     match server.name {
@@ -293,7 +293,7 @@ impl Place {
     fn lint(&self, server: &Real, target: &[&str]) {
         let options = ["server", "lint", "--fail-on", "never", "--sarif", "found.sarif"];
         let ran = self.scratch.karat(&[&options, target].concat());
-        self.told(server, "lint", &ran);
+        self.log(server, "lint", &ran);
     }
 
     fn probe(&self, server: &Real, what: &str, more: &[&str], target: &[&str]) {
@@ -301,14 +301,14 @@ impl Place {
         let limits = ["--time-limit", PROBING, "--timeout-ms", "5000"];
         let report = ["-o", "found.json"];
         let ran = self.scratch.karat(&[&options, &limits[..], &report, more, target].concat());
-        self.told(server, what, &ran);
+        self.log(server, what, &ran);
         let report: Value = serde_json::from_str(&self.scratch.read("found.json")).unwrap();
         let items = report["reports"][0]["items"].as_array().unwrap();
         assert!(!items.is_empty(), "{} of {} did nothing: {}", what, server.name, ran.stdout);
     }
 
     /// It ran to its end; what it found is counted by rule.
-    fn told(&self, server: &Real, what: &str, ran: &Ran) {
+    fn log(&self, server: &Real, what: &str, ran: &Ran) {
         assert_eq!(ran.code, 0, "{} {what}: {}{}", server.name, ran.stdout, ran.stderr);
         let sarif: Value = serde_json::from_str(&self.scratch.read("found.sarif")).unwrap();
         let mut found: BTreeMap<String, usize> = BTreeMap::new();

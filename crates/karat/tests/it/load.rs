@@ -142,7 +142,7 @@ fn a_gate_on_the_median_is_kept() {
 }
 
 #[test]
-fn the_most_load_is_found_and_every_step_stands_in_the_report() {
+fn the_highest_load_is_found_and_every_step_is_reported() {
     let scratch = Scratch::new();
     // 20 ms each, all at once: any concurrency that is tried holds or not by the condition alone.
     let wait = ["--tool", "wait", "--input", r#"{"ms": 20}"#, "--warm-up", "0"];

@@ -57,7 +57,7 @@ fn colours_that_are_asked_for_beat_the_variable_against_them() {
     };
     assert!(!coloured("auto"));
     assert!(coloured("always"));
-    assert!(scratch.karat(&["check", "--help"]).stdout.contains("auto honours NO_COLOR"));
+    assert!(scratch.karat(&["check", "--help"]).stdout.contains("auto respects NO_COLOR"));
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn worse() -> Scratch {
     scratch.project(GOLDEN, gate, BM25);
     scratch.karat(&["baseline", "update"]).expect(0);
     scratch.karat(&["check", "-o", "before.json"]).expect(0);
-    // The words of one query are in no description any more.
+    // The words of one query are no longer in any description.
     let tools = scratch.read("tools.json").replace("Open a ticket.", "Nothing of note.");
     scratch.write("tools.json", tools);
     scratch

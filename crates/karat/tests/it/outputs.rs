@@ -1,4 +1,4 @@
-//! Where reports may go, and in which shapes.
+//! The places and formats of reports.
 
 use crate::common;
 
@@ -41,7 +41,7 @@ fn a_tracked_file_is_not_written_by_any_way() {
     scratch.git(&["add", "."]);
     std::os::unix::fs::symlink("kept/old.json", scratch.path("out.json")).unwrap();
     std::os::unix::fs::symlink("kept", scratch.path("other")).unwrap();
-    // Deleted in the work tree is tracked all the same, and a folder that is made on the way is no way round.
+    // A file deleted in the work tree is still tracked, and a folder that is made on the way does not help.
     scratch.write("gone/report.json", "kept");
     scratch.git(&["add", "."]);
     std::fs::remove_dir_all(scratch.path("gone")).unwrap();
@@ -54,7 +54,7 @@ fn a_tracked_file_is_not_written_by_any_way() {
         ran.says(&["tracked by git", place]);
     }
     assert_eq!(scratch.read("kept/old.json"), "kept");
-    // A name is no pattern: this one would match a tracked file.
+    // A name is not a pattern: this one would match a tracked file.
     scratch.karat(&["check", "-o", "kept/*.json"]).expect(0);
     assert_eq!(scratch.read("kept/old.json"), "kept");
 }
@@ -151,7 +151,7 @@ fn where_git_fails_a_file_that_is_there_is_kept() {
     scratch.write("old.json", "kept");
     scratch.write(".git", "gitdir: /no/such/repository\n");
     let ran = scratch.karat(&["check", "-o", "old.json"]).expect(2);
-    ran.says(&["old.json is there", "/no/such/repository", "-o"]);
+    ran.says(&["old.json already exists", "/no/such/repository", "-o"]);
     assert_eq!(scratch.read("old.json"), "kept");
     // New files, and those of an earlier run, have nothing to lose.
     for _ in 0..2 {

@@ -100,7 +100,7 @@ fn a_score_report_says_that_a_gate_failed_and_holds_what_there_is() {
     assert!(scores.get("retrieval").is_none());
 }
 
-/// What GitHub's code scanning refuses a log for, beyond the schema.
+/// The reasons why GitHub's code scanning refuses a log, beyond the schema.
 fn is_taken_by_forges(document: &Value) -> usize {
     assert_eq!(document["version"], "2.1.0");
     let run = &document["runs"][0];

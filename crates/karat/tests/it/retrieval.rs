@@ -390,7 +390,7 @@ fn an_engine_that_cannot_be_built_says_what_it_needs() {
 }
 
 #[test]
-fn an_optimiser_is_not_told_a_cut_that_was_not_asked_for() {
+fn an_optimiser_gets_no_unrequested_cutoff() {
     let scratch = Scratch::new();
     let fitness = ["retrieval", "serve-fitness", "--metric", "recall@50"];
     scratch.karat(&fitness).expect(2).says(&["recall@50", "--limit 50"]);

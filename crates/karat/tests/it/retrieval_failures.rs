@@ -11,7 +11,7 @@ use std::time::Duration;
 use common::{GOLDEN, Scratch};
 use serde_json::Value;
 
-/// What a server does with a request: the query in, the bytes of the answer out.
+/// The reaction of a server to a request: the query in, the bytes of the answer out.
 type Behaviour = fn(&str, &AtomicUsize) -> Vec<u8>;
 
 const HANG: &[u8] = b"hang";
@@ -221,7 +221,7 @@ fn short_answers_and_rising_scores_are_remarked_on() {
     scratch.project(GOLDEN, "", &system(&url));
     let report = scratch.karat(&["retrieval", "run", "--json"]).expect(0).json();
     let warnings = report["reports"][0]["warnings"].to_string();
-    assert!(warnings.contains("scores rise down the list (first: q1)"), "{warnings}");
+    assert!(warnings.contains("scores increase down the list (first: q1)"), "{warnings}");
 }
 
 #[test]

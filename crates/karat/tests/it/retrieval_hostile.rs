@@ -141,7 +141,7 @@ mod over_http {
             "", 0, [NOTHING, "more results than the 20 asked for"];
         scores_that_rise:
             || ok(r#"[{"tool_id": "s:create_issue", "n": 1}, {"tool_id": "s:list_files", "n": 2}]"#),
-            "score = \"n\"", 0, [READ, "scores rise"];
+            "score = \"n\"", 0, [READ, "scores increase"];
         // Not as agreed.
         no_results:
             || ok(r#"{"items": []}"#),

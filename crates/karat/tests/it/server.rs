@@ -1,5 +1,5 @@
-//! `karat server` end to end: the real binary against its own demo server and against servers that
-//! are none.
+//! `karat server` end to end: the real binary against its own demo server and against programs that
+//! are not servers.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
@@ -190,7 +190,7 @@ fn what_must_not_pass_fails_with_its_reason() {
         ("{tool: no_such_tool, error: tool}", "protocol error -32602"),
     ] {
         let scratch = Scratch::new();
-        // Beside a case that passes, so that something is executed.
+        // With a case that passes, so that something is executed.
         let suite = format!(
             "cases:\n  - {{id: fine, tool: echo, input: {{text: x}}}}\n  - {{id: wrong, {}\n",
             &case[1..]

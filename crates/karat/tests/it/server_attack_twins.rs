@@ -48,7 +48,7 @@ fn attack(scratch: &Scratch, mode: &str, arguments: &[&str]) -> Ran {
     Ran::from(command.env("TMPDIR", scratch.path("tmp")).output().unwrap())
 }
 
-/// How each attack ended, by its id.
+/// The outcome of each attack, by its id.
 fn statuses(ran: &Ran) -> BTreeMap<String, String> {
     let document = ran.json();
     let items = document["reports"][0]["items"].as_array().unwrap();

@@ -210,7 +210,7 @@ fn a_scan_of_tools_that_may_not_be_called_ends_by_what_their_definitions_show() 
         "no tool was called",
         "delete_page (it has",
         "latency of 10 listings",
-        "can reach    not known",
+        "can reach    unknown",
     ] {
         assert!(ran.stdout.contains(expected), "{expected}: {}", ran.stdout);
     }
@@ -227,7 +227,7 @@ fn a_scan_of_tools_that_may_not_be_called_ends_by_what_their_definitions_show() 
     );
     let ran = scratch.karat(&["server", "scan", "--", program, script]).expect(1);
     assert!(ran.stdout.contains("[instruction-phrases]"), "{}", ran.stdout);
-    // A server that does not answer is not measured all the same.
+    // A server that does not answer is still not measured.
     scratch.karat(&["server", "scan", "--", "false"]).expect(3);
 }
 

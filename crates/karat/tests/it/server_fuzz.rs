@@ -207,7 +207,7 @@ fn what_is_wrong_is_said_before_anything_is_started() {
 }
 
 #[test]
-fn a_server_that_is_none_is_not_a_pass() {
+fn a_program_that_is_not_a_server_does_not_pass() {
     let scratch = Scratch::new();
     for command in ["/bin/false", "/bin/true", "/no/such/program"] {
         let ran = scratch.karat(&["server", "fuzz", "--", command]);

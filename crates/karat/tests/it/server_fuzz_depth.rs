@@ -72,10 +72,10 @@ fn nested() -> Vec<(&'static str, Value)> {
             "the last alternative",
             object(&json!({"x": {"oneOf": [{"type": "string"}, {"type": "boolean"}, entry]}})),
         ),
-        ("beside a list of different values", object(&json!({"n": number, "tags": unique}))),
-        ("beside a map that must not be empty", object(&json!({"n": number, "labels": map}))),
+        ("with a list of different values", object(&json!({"n": number, "tags": unique}))),
+        ("with a map that must not be empty", object(&json!({"n": number, "labels": map}))),
         (
-            "beside a text that must be another",
+            "with a text that must be another",
             object(&json!({"n": number, "w": {"type": "string", "not": {"const": "text"}}})),
         ),
     ]

@@ -49,7 +49,7 @@ fn metric(report: &Value, slice: Option<(&str, &str)>, id: &str) -> Value {
 }
 
 #[test]
-fn a_result_that_is_none_is_no_pass() {
+fn an_invalid_result_does_not_pass() {
     for result in [
         r#"{content: [], isError: "true"}"#,
         "{content: [{type: text, text: x}], isError: 1}",
@@ -132,7 +132,7 @@ fn schemas_and_slices_are_counted_over_every_call_and_attempt() {
 }
 
 #[test]
-fn whoever_reads_a_summary_sees_which_case_failed_and_why() {
+fn the_summary_names_the_failed_case_and_the_reason() {
     let mut cases = String::from("  - {id: fine, tool: say}\n");
     for number in 10..22 {
         cases += &format!("  - {{id: bad-{number}, tool: say, expect: {{contains: bye}}}}\n");
@@ -185,7 +185,7 @@ fn a_command_without_resume_does_not_speak_of_it() {
     );
     let ran = scratch.karat(&["check", "-v"]).expect(3);
     let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("(--resume goes on from here)"), "{}", ran.stdout);
+    assert!(said.contains("(use --resume to continue)"), "{}", ran.stdout);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! How Karat ends: with the exit code that was earned, anyone who listens, and without leaving a process behind.
+//! Karat exits with the right exit code, whether or not its output is read, and leaves no process behind.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};

@@ -14,20 +14,20 @@ fn call(scratch: &Scratch, flags: &[&str], tool: &str, input: &Value) -> Ran {
     scratch.karat(&[&arguments, flags, &["--", test_server(), OPEN]].concat())
 }
 
-/// What the server was reported, as JSON.
-fn told(ran: Ran) -> Value {
+/// The answer that the server got, as JSON.
+fn received(ran: Ran) -> Value {
     let text = ran.expect(0).json()["content"][0]["text"].as_str().unwrap().to_owned();
     serde_json::from_str(&text).unwrap()
 }
 
 fn asked(scratch: &Scratch, flags: &[&str], method: &str) -> Value {
-    told(call(scratch, flags, "ask", &json!({"method": method})))
+    received(call(scratch, flags, "ask", &json!({"method": method})))
 }
 
 #[test]
 fn everything_is_refused_and_nothing_offered_where_nothing_is_said() {
     let scratch = Scratch::new();
-    assert_eq!(told(call(&scratch, &[], "offered", &json!({}))), json!({}));
+    assert_eq!(received(call(&scratch, &[], "offered", &json!({}))), json!({}));
     for method in ["sampling/createMessage", "elicitation/create", "roots/list"] {
         let answer = asked(&scratch, &[], method);
         assert_eq!(answer["code"], -1, "{method}: {answer}");
@@ -38,7 +38,7 @@ fn everything_is_refused_and_nothing_offered_where_nothing_is_said() {
 fn flags_answer_and_offer_what_they_answer() {
     let scratch = Scratch::new();
     scratch.write("my data/x", "");
-    let offered = |flags: &[&str]| told(call(&scratch, flags, "offered", &json!({})));
+    let offered = |flags: &[&str]| received(call(&scratch, flags, "offered", &json!({})));
     assert_eq!(offered(&["--sampling", "hi"]), json!({"sampling": {}}));
     assert_eq!(offered(&["--elicitation", "cancel"]), json!({"elicitation": {}}));
     assert_eq!(offered(&["--roots", "my data"]), json!({"roots": {}}));
@@ -88,7 +88,7 @@ fn a_suite_and_a_project_say_how_their_server_is_answered() {
 }
 
 #[test]
-fn a_policy_that_is_none_is_bad_input() {
+fn an_invalid_policy_is_bad_input() {
     let scratch = Scratch::new();
     call(&scratch, &["--elicitation", "accept"], "offered", &json!({}))
         .expect(2)

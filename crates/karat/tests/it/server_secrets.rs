@@ -98,7 +98,7 @@ fn secrets_are_hidden_however_the_server_escapes_them() {
 }
 
 #[test]
-fn what_is_no_secret_leaves_a_recording_whole() {
+fn non_secrets_stay_in_a_recording() {
     let scratch = Scratch::new();
     let settings = ["AUTH_ENABLED=true", "AUTH_TYPE=text", "MAX_TOKENS=4096", "GIVEN=x 14096 y"];
     let flags: Vec<&str> = settings.iter().flat_map(|one| ["-e", *one]).collect();

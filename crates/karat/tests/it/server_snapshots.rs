@@ -113,7 +113,7 @@ fn a_snapshot_that_is_torn_or_of_another_case_is_bad_input() {
 }
 
 #[test]
-fn a_snapshot_of_no_case_is_told() {
+fn an_orphaned_snapshot_is_reported() {
     let scratch = Scratch::new();
     assert_eq!(run(&scratch, SUITE, &["--update"]).code, 0);
     let without = SUITE.lines().filter(|line| !line.contains("id: gone")).collect::<Vec<_>>();

@@ -65,7 +65,7 @@ fn asked(scratch: &Scratch) -> Vec<String> {
 }
 
 #[test]
-fn secrets_of_the_server_stand_in_no_file_and_no_output() {
+fn secrets_of_the_server_are_in_no_file_and_no_output() {
     const SECRET: &str = "abcd1234secretXYZ9";
     const OTHER: &str = "hidden-in-my-shell";
     let suite = "cases:\n  - {id: fine, tool: environment, expect: {contains: PATH}}\n  - {id: shown, tool: environment, expect: {json: $.API_TOKEN, snapshot: true}}\n  - {id: wanted, tool: environment, expect: {contains: abcd1234secretXYZ9}}\n  - {id: passed-on, tool: environment, save: {token: $.API_TOKEN}, then: [{tool: get, input: {id: '${token}'}}]}\n  - {id: loud, tool: nothing, input: {id: abcd1234secretXYZ9}}\n";

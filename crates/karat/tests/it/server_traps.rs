@@ -42,7 +42,7 @@ fn reasons(scratch: &Scratch, id: &str) -> String {
 }
 
 #[test]
-fn a_program_that_is_no_server_is_not_measured() {
+fn a_program_that_is_not_a_server_is_not_measured() {
     both(&["--", "/bin/false"], 3, "exit status: 1");
     both(&["--", "/bin/true"], 3, "exit status: 0");
     let scratch = Scratch::new();
@@ -92,7 +92,7 @@ fn a_filter_that_matches_nothing_is_not_measured() {
 }
 
 #[test]
-fn the_expected_word_in_a_tool_error_is_no_answer() {
+fn a_tool_error_does_not_satisfy_contains() {
     let (scratch, ran) = demo(
         "cases:\n  - {id: word, tool: read_note, input: {id: 7}, expected_output_contains: note}\n",
     );

@@ -94,7 +94,7 @@ fn output_that_is_not_a_message_fails_no_call_and_is_reported() {
 }
 
 #[test]
-fn progress_that_nobody_asked_for_fails_no_call_and_is_reported() {
+fn unsolicited_progress_is_reported_and_harmless() {
     passes_with(
         "progress",
         SUITE,

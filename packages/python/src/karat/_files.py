@@ -86,7 +86,7 @@ def pieces(paths: Paths) -> list[Piece]:
                 if rows >= PIECE_ROWS:
                     found.append((full, groups))
                     groups, rows = [], 0
-            # An empty table is a file with a row group all the same.
+            # An empty table is still a file with a row group.
             if rows:
                 found.append((full, groups))
     if not found:

@@ -212,7 +212,7 @@ class Report(_Document):
 
     @property
     def failed(self) -> bool:
-        """True if the gate failed, or a control landed where it must not."""
+        """True if the gate failed, or a control gave an unexpected result."""
         return bool(self.failures)
 
     def judged(

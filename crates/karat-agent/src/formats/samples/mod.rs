@@ -86,7 +86,7 @@ fn read_calls<'a>(
     })
 }
 
-/// Reads an id: a string, or a number as it is written; null is none.
+/// Reads an id: a string, or a number as it is written; null counts as missing.
 fn read_id<'a>(reader: &mut Reader<'a>) -> Result<Option<Cow<'a, str>>, Invalid> {
     match reader.peek()? {
         Kind::Null => Ok(reader.skip().map(|()| None)?),

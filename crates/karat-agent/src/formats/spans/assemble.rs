@@ -25,7 +25,7 @@ const CALLS_NOT_RECORDED: &str = "traces left out: a model called tools, and the
 const NOTHING_RECORDED: &str = "traces left out: neither messages nor tool calls were recorded \
     (message content may have to be switched on)";
 
-/// What the spans of a trace come to.
+/// The result of assembling the spans of a trace.
 pub(super) enum Closed {
     Trace(Box<Trace>),
     LeftOut(&'static str),

@@ -116,7 +116,7 @@ impl Span {
             let said = || call.result.as_ref().map(plain_text).filter(|_| failed);
             let message = self.failed.clone().or_else(said).unwrap_or_default();
             call.error = Some(CallError { class: class.unwrap_or("error".into()), message });
-        } else if call.result.is_none() && self.end > 0 && self.tells_errors() {
+        } else if call.result.is_none() && self.end > 0 && self.reports_errors() {
             // The span ended and says nothing of an error: the call went well, its result was left out.
             call.result = Some(Value::Null);
         }
@@ -128,7 +128,7 @@ impl Span {
 
     /// Returns whether the absence of an error means that there was none. MCP clients exist whose spans
     /// end alike whether or not the result had `isError`.
-    fn tells_errors(&self) -> bool {
+    fn reports_errors(&self) -> bool {
         self.succeeded || self.text(&["mcp.method.name"]).is_none()
     }
 }

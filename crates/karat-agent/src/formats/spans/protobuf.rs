@@ -26,7 +26,7 @@ type Decoded<T> = Result<T, String>;
 ///
 /// # Errors
 /// If the bytes are not such a request.
-pub fn to_json(bytes: &[u8]) -> Result<Value, String> {
+pub(crate) fn to_json(bytes: &[u8]) -> Result<Value, String> {
     let mut decoder = Decoder { left: MAX_FIELDS };
     let (mut spans, mut logs) = (Vec::new(), Vec::new());
     for field in decoder.fields(bytes)? {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// What is kept of a span.
+/// The part of a span that is kept.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Span {
     pub(super) trace: String,

@@ -2,8 +2,9 @@
 
 use karat_core::aggregate::{LEVEL, better};
 use karat_core::report::{Interval, Measured, Slice};
+use karat_metrics::MetricId;
 
-const METRIC: &str = "bfcl.accuracy";
+const METRIC: MetricId = MetricId::known("bfcl.accuracy");
 
 /// The way parts become a column.
 #[derive(Clone, Copy, PartialEq)]
@@ -129,10 +130,10 @@ fn mean(parts: &[&Measured], weights: Weights) -> Option<Measured> {
         method: "mover_wilson".to_owned(),
     };
     Some(Measured {
-        id: METRIC.to_owned(),
+        id: METRIC,
         value: Some(value),
         n,
-        better: better(METRIC),
+        better: better(&METRIC),
         per_run: Vec::new(),
         interval: Some(interval),
         count: None,

@@ -57,7 +57,7 @@ pub(crate) fn redirect(status: u16, to: &str) -> Said {
     Said { status, headers, body: Body::Whole(String::new()) }
 }
 
-/// What the servers do. Each rule gets the address of the site.
+/// The behaviour of the servers. Each rule gets the address of the site.
 pub(crate) struct Rules {
     /// Takes precedence over everything else.
     pub(crate) first: fn(&str, &Asked) -> Option<Said>,

@@ -48,7 +48,7 @@ pub(super) fn float(text: &str) -> Option<Value<'static>> {
     text.parse().ok().map(Value::Float)
 }
 
-/// The number that Python's `int`, else `float`, makes of a text; the text itself if it is none.
+/// The number that Python's `int`, else `float`, makes of a text; the text itself if it is not a number.
 pub(super) fn number_or_text(text: &str) -> Value<'static> {
     let trimmed = text.trim();
     let plain = without_underscores(trimmed);

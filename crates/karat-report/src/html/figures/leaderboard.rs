@@ -41,7 +41,7 @@ pub(in crate::html) fn leaderboard(table: &Leaderboard) -> Vec<Figure> {
 
 fn as_measured(id: &str, row: &Standing) -> Measured {
     Measured {
-        id: id.to_owned(),
+        id: id.into(),
         value: Some(row.value),
         n: row.n,
         better: better(id),

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use karat_core::finding::Severity;
 use karat_core::observed::{Attack, AttackStatus, Observed};
+use karat_io::text::first_few;
 
 use super::figure::{
     Body, Cell, Column, Context, Figure, Group, Row, Shares, bars, counted, divided, spoken,
 };
-use crate::format::first_few;
 
 /// The reliability as a whole and by tool, and the results of attempts.
 pub(super) fn suite(context: &Context<'_>) -> Vec<Figure> {

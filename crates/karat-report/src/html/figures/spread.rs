@@ -96,8 +96,8 @@ mod tests {
         let items = (0..40).map(|at| {
             let mut item = sample::passing().items[0].clone();
             item.id = format!("t-{at}");
-            item.metrics.insert("run.tokens".to_owned(), Some(f64::from(at * at)));
-            item.metrics.insert("run.ms".to_owned(), Some(7.0));
+            item.metrics.insert("run.tokens".into(), Some(f64::from(at * at)));
+            item.metrics.insert("run.ms".into(), Some(7.0));
             item
         });
         let report = sample::report(Kind::Traces, "a", Vec::new(), items.collect());

@@ -47,7 +47,7 @@ fn item(id: &str, tags: &[(&str, &str)], scores: &[(&str, Option<f64>)], seen: O
         id: text(id),
         group: None,
         tags: map(tags),
-        metrics: scores.iter().map(|(id, score)| (text(id), *score)).collect(),
+        metrics: scores.iter().map(|(id, score)| ((*id).into(), *score)).collect(),
         per_run: Vec::new(),
         observed: Some(seen),
         error: None,

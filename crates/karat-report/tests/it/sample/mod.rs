@@ -52,7 +52,7 @@ pub(crate) fn interval(low: f64, high: f64, method: &str) -> Option<Interval> {
 pub(crate) fn measured(id: &str, value: f64, n: u64, ends: Option<Interval>) -> Measured {
     let better = karat_metrics::registry::find(id).map_or(Better::Higher, |m| m.better.into());
     Measured {
-        id: id.to_owned(),
+        id: id.into(),
         value: Some(value),
         n,
         better,
@@ -132,7 +132,7 @@ pub(crate) fn delta(
     let better = karat_metrics::registry::find(id).map_or(Better::Higher, |m| m.better.into());
     let change = after - before;
     Delta {
-        metric: id.to_owned(),
+        metric: id.into(),
         slice: None,
         before: Some(before),
         after: Some(after),
@@ -186,7 +186,7 @@ fn query(id: &str, scores: [Option<f64>; 3], ranking: Ranking) -> Item {
         id: id.to_owned(),
         group: Some("files".to_owned()),
         tags: map(&[("kind", if id < "q-3" { "direct" } else { "paraphrase" }), ("split", "test")]),
-        metrics: metrics.iter().map(|id| (*id).to_owned()).zip(scores).collect(),
+        metrics: metrics.iter().map(|id| (*id).into()).zip(scores).collect(),
         per_run: Vec::new(),
         observed: Some(Observed::Ranking(ranking)),
         error: None,
@@ -310,7 +310,7 @@ pub(crate) fn undecided() -> Report {
         id: id.to_owned(),
         group: None,
         tags: map(&[("label", "malicious"), ("category", "exfiltration")]),
-        metrics: BTreeMap::from([("recall".to_owned(), Some(1.0))]),
+        metrics: BTreeMap::from([("recall".into(), Some(1.0))]),
         per_run: Vec::new(),
         observed: Some(Observed::Verdicts(Box::new(Verdicts {
             label: "malicious".to_owned(),
@@ -336,7 +336,7 @@ pub(crate) fn undecided() -> Report {
         undefined("fpr", "there is no benign sample"),
     ];
     let reason = "recall 1.0000 ≥ 0.9 (min), but 2 items cannot certify it at 95 %: 2 items \
-                  certify 0.2236 at best; 29 items without a miss would do";
+                  certify 0.2236 at best; 29 items without a miss are enough";
     Report {
         gate: Some(Gate {
             verdict: Verdict::Inconclusive,
@@ -349,7 +349,7 @@ pub(crate) fn undecided() -> Report {
 
 /// Agent: three runs, numbers beyond 1, a comparison in which nothing moved, no controls.
 pub(crate) fn passing() -> Report {
-    let scores = |value: f64| BTreeMap::from([("calls.exact".to_owned(), Some(value))]);
+    let scores = |value: f64| BTreeMap::from([("calls.exact".into(), Some(value))]);
     let item = Item {
         id: "task-1".to_owned(),
         group: None,

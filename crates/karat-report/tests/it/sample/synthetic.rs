@@ -131,7 +131,7 @@ fn item(number: usize, counter: &mut Counter) -> Item {
         ]),
         metrics: METRICS
             .iter()
-            .map(|id| (*id).to_owned())
+            .map(|id| (*id).into())
             .zip(scores.map(|score| score.filter(|_| !failed)))
             .collect(),
         per_run: Vec::new(),

@@ -46,7 +46,7 @@ pub(crate) fn diff(arguments: &AgentDiffArgs, terminal: &Terminal) -> Result<Exi
     let mut common = Common::named("diff");
     if let Some(min) = arguments.min_similarity {
         let rule = Rule { min: Some(min), ..Rule::default() };
-        common.gate.metrics.insert(SIMILARITY.to_owned(), rule);
+        common.gate.metrics.insert(SIMILARITY.into(), rule);
     }
     let data = Trajectories::load(&config, &common, &here())?;
     let system = trajectories::system(&config);
@@ -103,7 +103,7 @@ impl Found<'_> {
     }
 
     fn similarity(&self) -> Option<f64> {
-        self.report.metric(SIMILARITY).and_then(|metric| metric.value)
+        self.report.metric(&SIMILARITY).and_then(|metric| metric.value)
     }
 
     fn json(&self) -> serde_json::Value {

@@ -60,7 +60,7 @@ pub(crate) fn judge(arguments: &AgentJudgeArgs, terminal: &Terminal) -> Result<E
     if given == 0 {
         let first = verdicts.first().map_or("there was no trace", |verdict| &verdict.reason);
         return Err(Stop::not_measured(format!(
-            "the judge gave none of {} (first: {first}); nothing was written",
+            "the judge returned none of {} (first: {first}); nothing was written",
             count(votes.len(), "vote")
         )));
     }

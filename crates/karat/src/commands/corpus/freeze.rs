@@ -51,7 +51,7 @@ fn in_place(arguments: &FreezeArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     };
     let (Some(version), Some(name)) = (part(Some(folder)), part(folder.parent())) else {
         return Err(Stop::bad_input(format!(
-            "{}: a dataset lies in a folder NAME/vN, such as datasets/tools/v1",
+            "{}: a dataset must be in a folder NAME/vN, such as datasets/tools/v1",
             folder.display()
         )));
     };

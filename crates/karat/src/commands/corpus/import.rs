@@ -22,7 +22,7 @@ pub(super) fn run(arguments: &ImportCorpusArgs, terminal: &Terminal) -> Result<E
     })?;
     let tools = arguments.out.join("tools/tools.json");
     if tools.exists() {
-        return Err(Stop::bad_input(format!("{}: is there already", tools.display())));
+        return Err(Stop::bad_input(format!("{}: already exists", tools.display())));
     }
     let lines: Vec<String> = imported.tools.iter().map(|tool| format!("  {tool}")).collect();
     write_atomic(&tools, format!("{{\"tools\": [\n{}\n]}}\n", lines.join(",\n")).as_bytes())?;

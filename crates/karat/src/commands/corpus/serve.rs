@@ -58,7 +58,7 @@ fn one_over_stdio(mut offers: BTreeMap<String, Offer>) -> Result<Exit, Stop> {
     let names: Vec<String> = offers.keys().take(20).cloned().collect();
     let (Some((_, offer)), true) = (offers.pop_first(), offers.is_empty()) else {
         return Err(Stop::bad_input(format!(
-            "over stdio goes one server; name it with --server: {} …",
+            "stdio serves one server; choose it with --server: {} …",
             names.join(", ")
         )));
     };

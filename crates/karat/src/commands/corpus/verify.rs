@@ -93,7 +93,7 @@ pub(super) fn run(arguments: &VerifyArgs, terminal: &Terminal) -> Result<Exit, S
             })
             .collect();
         let mut text = format!(
-            "{} {}: {}; {}labels are right\n",
+            "{} {}: {}; {}labels are valid\n",
             dataset.id,
             dataset.version,
             holds.join(", "),

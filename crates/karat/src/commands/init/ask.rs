@@ -17,7 +17,7 @@ const LONGEST: u64 = 1_000;
 /// The number of times a question is asked.
 const TRIES: usize = 3;
 
-/// Whose project it is, which CI it has, and where that gets Karat from, if it is known.
+/// The kind of project, its CI, and where that gets Karat from, if it is known.
 pub(super) struct Answers {
     pub(super) user: User,
     pub(super) target: Target,
@@ -44,7 +44,7 @@ pub(super) fn complete(
         Some(user) => user,
         None if terminal.json() || !io::stdin().is_terminal() || !io::stdout().is_terminal() => {
             return Err(Stop::bad_input(format!(
-                "say whose project it is with --for: {}",
+                "choose the kind of project with --for: {}",
                 names::<User>().join(", ")
             )));
         }
@@ -65,14 +65,14 @@ pub(super) fn complete(
         ci = if ask { several("Which CI?", terminal)? } else { vec![Ci::Github] };
     }
     if ci.len() > 1 && ci.contains(&Ci::None) {
-        return Err(Stop::bad_input("--ci none goes with no other --ci"));
+        return Err(Stop::bad_input("--ci none cannot be combined with another --ci"));
     }
     ci.sort_unstable();
     ci.dedup();
     let builds = ci.iter().copied().any(builds_karat);
     let origin = match given {
         Some(_) if !builds => {
-            return Err(Stop::bad_input("--karat-from goes with --ci github or gitlab"));
+            return Err(Stop::bad_input("--karat-from requires --ci github or gitlab"));
         }
         Some(origin) => Some(origin),
         None if !builds => None,

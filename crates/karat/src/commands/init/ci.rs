@@ -20,7 +20,7 @@ pub(super) struct CiFile {
     pub(super) shared: bool,
 }
 
-/// Whose project it is, where it lies in its repository (empty for the root), and where CI gets Karat
+/// The kind of project, where it is in its repository (empty for the root), and where CI gets Karat
 /// from, if that is known.
 pub(super) struct Project<'a> {
     pub(super) user: User,

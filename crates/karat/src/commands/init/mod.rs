@@ -245,7 +245,7 @@ impl Outcome {
     fn to_add(&self) -> String {
         let mut text = String::new();
         for (path, lines) in &self.add {
-            text.push_str(&format!("{} is there already; add to it:\n", path.display()));
+            text.push_str(&format!("{} already exists; add to it:\n", path.display()));
             for line in lines.lines() {
                 text.push_str(&format!("  {line}\n"));
             }

@@ -1,6 +1,6 @@
 //! The source of Karat for CI: an address that git can clone, and a commit, tag or branch. It comes from
 //! the user, or from where the running program was installed from. An address that only this machine
-//! knows is none, and credentials are never written down.
+//! knows does not count, and credentials are never written down.
 
 use std::path::{Path, PathBuf};
 

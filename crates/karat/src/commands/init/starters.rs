@@ -241,7 +241,7 @@ fn measuring(files: Vec<(&'static str, String)>, own: &Target) -> Vec<(&'static 
         !line.starts_with("# system = ")
             && !line.contains("The built-in")
             && !line.contains("instead, which reads one JSON line")
-            && !line.starts_with("# commit it. The one that is there now")
+            && !line.starts_with("# Commit it. The present one")
     };
     files
         .into_iter()

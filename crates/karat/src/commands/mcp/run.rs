@@ -52,8 +52,9 @@ impl Runner {
                 Stop::bad_input(format!("{}: the path is not UTF-8", path.display()))
             })
         };
-        let karat = std::env::current_exe()
-            .map_err(|error| Stop::bad_input(format!("Karat does not find itself: {error}")))?;
+        let karat = std::env::current_exe().map_err(|error| {
+            Stop::bad_input(format!("cannot locate the karat executable: {error}"))
+        })?;
         let Choice::File(project) = choice else {
             return Err(Stop::bad_input("the bundled project cannot be served"));
         };

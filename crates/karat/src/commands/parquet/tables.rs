@@ -44,7 +44,7 @@ pub(crate) fn traces(arguments: &AgentScoreArgs) -> Result<Report, Stop> {
     let metrics = match arguments.metrics.is_empty() {
         true => Vec::new(),
         false => {
-            let own = Own::IDS.iter().map(|id| (*id).to_owned());
+            let own = Own::IDS.iter().map(ToString::to_string);
             own.chain(arguments.metrics.iter().cloned()).collect()
         }
     };

@@ -42,7 +42,7 @@ pub(crate) fn record(arguments: &ServerRecordArgs, terminal: &Terminal) -> Resul
     let how = ended?;
     if is_silent {
         return Err(Stop::not_measured(format!(
-            "the server said nothing, so {} is not written: {how}",
+            "the server sent nothing, so {} is not written: {how}",
             path.display()
         )));
     }

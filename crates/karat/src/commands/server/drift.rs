@@ -28,7 +28,7 @@ use crate::work::until_stopped;
 const SCHEMA: &str = "karat.definitions/1";
 const WIDTH: usize = 200;
 
-/// What was accepted of a server. Without instructions in the file they are not compared.
+/// The accepted state of a server. Without instructions in the file they are not compared.
 struct Accepted {
     tools: Vec<Value>,
     instructions: Option<Option<String>>,

@@ -59,7 +59,7 @@ pub(crate) fn lint(arguments: &LintArgs, terminal: &Terminal) -> Result<Exit, St
     Ok(exit(&outcome, arguments.findings.fail_on))
 }
 
-/// What a server serves that models read.
+/// The parts of a server that models read.
 #[derive(Default)]
 pub(super) struct Served {
     pub(super) tools: Vec<Value>,

@@ -10,7 +10,7 @@ use karat_mcp::auth::{self, Login, Prompt};
 
 use super::target;
 use crate::browser;
-use crate::cli::{Color, Face, LoginArgs, LogoutArgs};
+use crate::cli::{Color, GlobalArgs, LoginArgs, LogoutArgs};
 use crate::exit::{Exit, Stop};
 use crate::face::{Terminal, for_log};
 use crate::work::until_stopped;
@@ -23,7 +23,7 @@ pub(crate) fn show_prompt(prompt: &Prompt) {
     let _ = writeln!(std::io::stderr(), "{}", for_log(&printable(&prompt.to_string())));
     if let (Some(()), Prompt::Browser { url } | Prompt::Device { url, .. }) = (OPENS.get(), prompt)
     {
-        let face = Face { quiet: false, verbose: false, json: false, color: Color::Never };
+        let face = GlobalArgs { quiet: false, verbose: false, json: false, color: Color::Never };
         browser::open(OsStr::new(url), &Terminal::new(face));
     }
 }

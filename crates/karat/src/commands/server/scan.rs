@@ -220,7 +220,7 @@ fn reached(
     };
     match probing::measure::<Attack>(common, config, stop, terminal) {
         Ok(report) => Ok(Ok(reach::of(&report))),
-        // The scan of a server without such parameters is complete all the same.
+        // The scan of a server without such parameters is still complete.
         Err(ended) if ended.exit == Exit::NotMeasured => Ok(Err(ended.message)),
         Err(ended) => Err(ended),
     }
@@ -233,7 +233,7 @@ fn reach_rows(server: &ServerSpec, reached: &Result<Vec<Reach>, String>) -> Stri
         let _ = writeln!(out, "{name:<13}{}", clip(&printable(&text), WIDTH));
     };
     match reached {
-        Err(why) => row("can reach", format!("not known: {why}")),
+        Err(why) => row("can reach", format!("unknown: {why}")),
         Ok(things) => {
             for (number, thing) in things.iter().enumerate() {
                 let name = if number == 0 { "can reach" } else { "" };
@@ -242,14 +242,14 @@ fn reach_rows(server: &ServerSpec, reached: &Result<Vec<Reach>, String>) -> Stri
                     name,
                     match (thing.through.as_slice(), thing.is_tried) {
                         ([], true) if thing.is_cut_short => {
-                            format!("{what}: no, as far as was tried")
+                            format!("{what}: not in the calls tried")
                         }
                         ([], true) => format!("{what}: no"),
                         ([], false) if thing.is_cut_short => {
-                            format!("{what}: not known, the time was over")
+                            format!("{what}: unknown, timed out")
                         }
                         ([], false) => format!(
-                            "{what}: not known, no tool that was called takes them as a parameter"
+                            "{what}: unknown, no tool that was called takes them as a parameter"
                         ),
                         (through, _) => format!("{what}: yes, through {}", through.join(", ")),
                     },

@@ -109,7 +109,7 @@ fn discovered(name: &str, terminal: &Terminal) -> Result<ServerSpec, Stop> {
             Ok(spec)
         }
         [] if others.is_empty() => Err(Stop::bad_input(format!(
-            "--server {name:?}: there is no file of servers where they usually lie; name one with \
+            "--server {name:?}: no server config file was found in the usual places; name one with \
              --config"
         ))),
         [] => Err(Stop::bad_input(printable(&format!(

@@ -1,4 +1,4 @@
-//! What the end-to-end tests share: the real binary in a folder of its own.
+//! Shared by the end-to-end tests: the real binary in its own folder.
 
 pub(crate) mod live;
 pub(crate) mod served;
@@ -19,7 +19,7 @@ pub(crate) struct Scratch {
     folder: TempDir,
 }
 
-/// What a run of Karat left behind.
+/// The result of a run of Karat.
 pub(crate) struct Ran {
     pub(crate) code: i32,
     pub(crate) stdout: String,
@@ -70,7 +70,7 @@ impl Scratch {
         Ran::from(self.command(arguments).output().unwrap())
     }
 
-    /// What git prints in this folder.
+    /// The output of git in this folder.
     pub(crate) fn git(&self, arguments: &[&str]) -> String {
         let output = std::process::Command::new("git")
             .current_dir(self.folder.path())

@@ -106,7 +106,7 @@ fn every_exit_code_is_shown() {
 #[test]
 fn every_link_leads_somewhere() {
     let mut wrong = Vec::new();
-    for page in Page::all().iter().chain(&Page::beside_the_guide()) {
+    for page in Page::all().iter().chain(&Page::at_the_root()) {
         for (line, link) in page.links() {
             if let Err(reason) = pages::follow(page, &link) {
                 wrong.push(format!("{}:{line}: {link}: {reason}", page.name));

@@ -19,7 +19,7 @@ pub(crate) struct Page {
     pub(crate) text: String,
 }
 
-/// What a line of a page belongs to.
+/// The block that a line of a page belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Prose,
@@ -56,7 +56,7 @@ impl Page {
     }
 
     /// The pages at the root of the repository.
-    pub(crate) fn beside_the_guide() -> Vec<Page> {
+    pub(crate) fn at_the_root() -> Vec<Page> {
         ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"]
             .map(|name| Page::at(&repository(), name))
             .into()
@@ -82,7 +82,7 @@ impl Page {
     pub(crate) fn links(&self) -> Vec<(usize, String)> {
         let mut links = Vec::new();
         for (number, _, line) in self.lines().iter().filter(|(_, part, _)| *part == Part::Prose) {
-            // What is between backticks is no link.
+            // What is between backticks is not a link.
             let prose: String = line.split('`').step_by(2).collect::<Vec<_>>().join("`");
             for rest in prose.split("](").skip(1) {
                 if let Some((target, _)) = rest.split_once(')') {

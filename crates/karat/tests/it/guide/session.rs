@@ -12,7 +12,7 @@ use std::process::Command;
 use super::pages::Page;
 use crate::common::{self, Scratch};
 
-/// What may be run next to karat itself.
+/// The programs that a session may run.
 const PROGRAMS: &[&str] = &["karat", "git", "cat", "cp", "ls", "mkdir", "mv", "python3", "rm"];
 /// The place where the karat of a page was installed from.
 const SOURCE: &str =
@@ -25,17 +25,17 @@ const PART: &str = "[..]";
 /// A folder in which a page is played.
 pub(crate) struct Session {
     scratch: Scratch,
-    /// Where karat is, as cargo installs it from a repository.
+    /// The folder of karat, as cargo installs it from a repository.
     installed: Scratch,
     folder: PathBuf,
     code: i32,
 }
 
-/// What became of a page.
-pub(crate) struct Played {
+/// The result of replaying a page.
+pub(crate) struct Replay {
     /// The page with what really came out.
     pub(crate) text: String,
-    /// What differs from what it showed.
+    /// The differences from what it showed.
     pub(crate) wrong: Vec<String>,
 }
 
@@ -58,8 +58,8 @@ impl Session {
     }
 
     /// Plays a page from its first line to its last.
-    pub(crate) fn play(&mut self, page: &Page) -> Played {
-        let mut played = Played { text: String::new(), wrong: Vec::new() };
+    pub(crate) fn play(&mut self, page: &Page) -> Replay {
+        let mut played = Replay { text: String::new(), wrong: Vec::new() };
         let mut lines = page.text.lines();
         let mut before = "";
         while let Some(line) = lines.next() {
@@ -86,7 +86,7 @@ impl Session {
         played
     }
 
-    fn console(&mut self, body: &[&str], played: &mut Played) {
+    fn console(&mut self, body: &[&str], played: &mut Replay) {
         let mut lines = body.iter().copied().peekable();
         while let Some(line) = lines.next() {
             let mut command = vec![line];
@@ -175,7 +175,7 @@ impl Session {
     }
 }
 
-impl Played {
+impl Replay {
     fn add(&mut self, lines: &[&str]) {
         for line in lines {
             self.text.push_str(line);
