@@ -218,6 +218,13 @@ fn named(servers: &Value) -> Result<BTreeMap<String, Value>, String> {
 
 /// The usual paths of such files: those of the project first, then those of the user. They need not
 /// exist.
+///
+/// ```
+/// use std::path::Path;
+///
+/// let files = karat_mcp::config::candidates(Path::new("project"));
+/// assert_eq!(files[0], Path::new("project/.mcp.json"));
+/// ```
 pub fn candidates(folder: &Path) -> Vec<PathBuf> {
     candidates_with(folder, std::env::var_os("HOME").map(PathBuf::from).as_deref())
 }
@@ -239,6 +246,21 @@ fn candidates_with(folder: &Path, home: Option<&Path>) -> Vec<PathBuf> {
 }
 
 /// Reads those of the files that exist and have servers.
+///
+/// ```
+/// use karat_mcp::config;
+///
+/// let project = tempfile::tempdir()?;
+/// let text = r#"{"mcpServers": {"files": {"command": "server-files"}}}"#;
+/// std::fs::write(project.path().join("mcp.json"), text)?;
+/// // `config::candidates` has the files of the user, too.
+/// let found = config::discover(&config::IN_PROJECT.map(|name| project.path().join(name)));
+/// assert_eq!(found.len(), 1);
+/// for servers in found {
+///     assert_eq!(servers?.names().collect::<Vec<_>>(), ["files"]);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn discover(places: &[PathBuf]) -> Vec<Result<Servers, InputError>> {
     let read = |path: &PathBuf| text_of(path).and_then(|text| parse_settings(path, &text));
     let files = places.iter().filter(|path| path.is_file());

@@ -1,6 +1,31 @@
 //! Limits on the output of a server.
 
 /// Limits on the output of a server. A call beyond them fails; memory does not grow.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use serde_json::{Value, json};
+/// # use karat_mcp::serve::{self, Offer, ProtocolError, Respond};
+/// # struct Echo;
+/// # impl Respond for Echo {
+/// #     async fn call(&self, _: &str, arguments: &Value) -> Result<Value, ProtocolError> {
+/// #         Ok(json!({"content": [{"type": "text", "text": arguments["text"]}]}))
+/// #     }
+/// # }
+/// # let tools = ["echo", "other"].map(|name| json!({"name": name, "inputSchema": {"type": "object"}}));
+/// # let offer = Offer { name: "echo".to_owned(), tools: tools.to_vec(), ..Offer::default() };
+/// # let (client, server) = tokio::io::duplex(1 << 16);
+/// # let (from_client, to_client) = tokio::io::split(server);
+/// # tokio::spawn(serve::over(offer, Echo, from_client, to_client));
+/// # let (read, write) = tokio::io::split(client);
+/// use karat_mcp::{CallError, Limits, Options, Session};
+///
+/// // A server with two tools.
+/// let limits = Limits { entries: 1, ..Limits::default() };
+/// let session = Session::over(read, write, None, &Options { limits, ..Options::default() }).await?;
+/// assert!(matches!(session.tools().await, Err(CallError::TooLarge { limit: 1, .. })));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of one message on any transport.

@@ -8,6 +8,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 /// Answers to the requests of a server.
+///
+/// ```
+/// use karat_mcp::{Elicitation, Policies, Roots, Sampling};
+///
+/// let written = r#"{"sampling": {"text": "Paris"}, "elicitation": "decline"}"#;
+/// let policies: Policies = serde_json::from_str(written)?;
+/// assert_eq!(policies.sampling, Sampling::text("Paris"));
+/// assert_eq!((policies.elicitation, policies.roots), (Elicitation::Decline, Roots::Refuse));
+/// assert!(serde_json::from_str::<Policies>(r#"{"sampling": "always"}"#).is_err());
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Policies {

@@ -103,11 +103,46 @@ pub struct ProtocolLog {
 
 impl ProtocolLog {
     /// The number of violations of this kind.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use serde_json::{Value, json};
+    /// # use karat_mcp::serve::{self, Offer, ProtocolError, Respond};
+    /// # struct Echo;
+    /// # impl Respond for Echo {
+    /// #     async fn call(&self, _: &str, arguments: &Value) -> Result<Value, ProtocolError> {
+    /// #         Ok(json!({"content": [{"type": "text", "text": arguments["text"]}]}))
+    /// #     }
+    /// # }
+    /// # let tools = ["echo", "other"].map(|name| json!({"name": name, "inputSchema": {"type": "object"}}));
+    /// # let offer = Offer { name: "echo".to_owned(), tools: tools.to_vec(), ..Offer::default() };
+    /// # let (client, server) = tokio::io::duplex(1 << 16);
+    /// # let (from_client, mut to_client) = tokio::io::split(server);
+    /// # let (read, write) = tokio::io::split(client);
+    /// use karat_mcp::{Options, Session, Violation};
+    /// use tokio::io::AsyncWriteExt as _;
+    ///
+    /// // A server that prints a line before it speaks.
+    /// to_client.write_all(b"ready\n").await?;
+    /// # tokio::spawn(serve::over(offer, Echo, from_client, to_client));
+    /// let session = Session::over(read, write, None, &Options::default()).await?;
+    /// let log = session.protocol_log();
+    /// assert_eq!(log.count(Violation::Noise), 1);
+    /// assert_eq!(log.first(Violation::Noise), Some("ready"));
+    /// assert_eq!(log.count(Violation::UnknownId), 0);
+    /// # Ok(()) }
+    /// ```
     pub fn count(&self, kind: Violation) -> u64 {
         self.violations.get(&kind).map_or(0, |seen| seen.count)
     }
 
     /// The first violation of this kind.
+    ///
+    /// ```
+    /// use karat_mcp::{ProtocolLog, Violation};
+    ///
+    /// assert_eq!(ProtocolLog::default().first(Violation::Noise), None);
+    /// ```
     pub fn first(&self, kind: Violation) -> Option<&str> {
         self.violations.get(&kind).map(|seen| seen.first.as_str())
     }

@@ -35,6 +35,22 @@ const GRACE: Duration = Duration::from_secs(2);
 /// Passes messages between stdin and stdout of this process and a server until one of them ends. Returns
 /// how the server ended.
 ///
+/// ```no_run
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::path::Path;
+///
+/// use karat_mcp::{Options, Recorder, ServerSpec, proxy};
+///
+/// // Written as the command of a server in the configuration of a client, this records what they say.
+/// let recorder = Recorder::create(Path::new("session.jsonl"))?;
+/// let options = Options { recorder: Some(recorder.clone()), ..Options::default() };
+/// let spec = ServerSpec::from_command(vec!["my-server".to_owned()]);
+/// let ended = proxy::over_stdio(&spec, &options).await?;
+/// recorder.finish()?;
+/// eprintln!("my-server {ended}");
+/// # Ok(()) }
+/// ```
+///
 /// # Errors
 /// If the server does not start.
 pub async fn over_stdio(spec: &ServerSpec, options: &Options) -> Result<String, StartError> {

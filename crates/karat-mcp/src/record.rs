@@ -99,6 +99,37 @@ struct EventLine<'a> {
 impl Recorder {
     /// Records into a file, which is replaced.
     ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use serde_json::{Value, json};
+    /// # use karat_mcp::serve::{self, Offer, ProtocolError, Respond};
+    /// # struct Echo;
+    /// # impl Respond for Echo {
+    /// #     async fn call(&self, _: &str, arguments: &Value) -> Result<Value, ProtocolError> {
+    /// #         Ok(json!({"content": [{"type": "text", "text": arguments["text"]}]}))
+    /// #     }
+    /// # }
+    /// # let tools = ["echo", "other"].map(|name| json!({"name": name, "inputSchema": {"type": "object"}}));
+    /// # let offer = Offer { name: "echo".to_owned(), tools: tools.to_vec(), ..Offer::default() };
+    /// # let (client, server) = tokio::io::duplex(1 << 16);
+    /// # let (from_client, to_client) = tokio::io::split(server);
+    /// # tokio::spawn(serve::over(offer, Echo, from_client, to_client));
+    /// # let (read, write) = tokio::io::split(client);
+    /// # let folder = tempfile::tempdir()?;
+    /// use karat_mcp::{Options, Recorder, Session, replay};
+    ///
+    /// let path = folder.path().join("session.jsonl");
+    /// let recorder = Recorder::create(&path)?;
+    /// let options = Options { recorder: Some(recorder.clone()), ..Options::default() };
+    /// let session = Session::over(read, write, None, &options).await?;
+    /// session.tools().await?;
+    /// session.close().await;
+    /// recorder.finish()?;
+    ///
+    /// let (requests, _) = replay::requests(&path)?;
+    /// assert_eq!(requests.last().map(|request| request.method.as_str()), Some("tools/list"));
+    /// # Ok(()) }
+    /// ```
     /// # Errors
     /// If the file cannot be created.
     pub fn create(path: &Path) -> io::Result<Recorder> {
@@ -117,6 +148,20 @@ impl Recorder {
     }
 
     /// Records into any writer.
+    ///
+    /// ```
+    /// use std::io::{Read as _, Seek as _};
+    ///
+    /// use karat_mcp::Recorder;
+    ///
+    /// let mut file = tempfile::tempfile()?;
+    /// Recorder::to(file.try_clone()?).finish()?;
+    /// let mut text = String::new();
+    /// file.rewind()?;
+    /// file.read_to_string(&mut text)?;
+    /// assert_eq!(text, "{\"schema\":\"karat.recording/1\"}\n");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn to(out: impl Write + Send + 'static) -> Recorder {
         let state = State { out: Box::new(out), held: Some(Vec::new()), written: 0, failed: None };
         let shared = Shared {
@@ -138,6 +183,26 @@ impl Recorder {
     }
 
     /// Flushes the recording.
+    ///
+    /// ```
+    /// use std::io;
+    ///
+    /// use karat_mcp::Recorder;
+    ///
+    /// struct Full;
+    ///
+    /// impl io::Write for Full {
+    ///     fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+    ///         Err(io::ErrorKind::StorageFull.into())
+    ///     }
+    ///     fn flush(&mut self) -> io::Result<()> {
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// assert!(Recorder::to(Full).finish().is_err());
+    /// assert!(Recorder::to(io::sink()).finish().is_ok());
+    /// ```
     ///
     /// # Errors
     /// If that fails, or if a write failed earlier.

@@ -149,6 +149,27 @@ pub struct Recorded {
 
 /// A recording as a list of requests, with the server that it is of. Requests without an answer are left out.
 ///
+/// ```
+/// use karat_mcp::replay;
+/// use serde_json::json;
+///
+/// # let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("session.jsonl");
+/// std::fs::write(
+///     &path,
+///     r#"{"schema": "karat.recording/1"}
+/// {"session": 1, "event": "start", "detail": "my-server"}
+/// {"session": 1, "from": "client", "message": {"jsonrpc": "2.0", "id": 1, "method": "ping"}}
+/// {"session": 1, "from": "client", "message": {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}}
+/// {"session": 1, "from": "server", "message": {"jsonrpc": "2.0", "id": 1, "result": {}}}"#,
+/// )?;
+/// let (requests, server) = replay::requests(&path)?;
+/// assert_eq!(server.as_deref(), Some("my-server"));
+/// assert_eq!(requests.len(), 1);
+/// assert_eq!((requests[0].method.as_str(), &requests[0].answer), ("ping", &Ok(json!({}))));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// If the file is not a valid recording.
 pub fn requests(path: &Path) -> Result<(Vec<Recorded>, Option<String>), InputError> {
@@ -303,6 +324,16 @@ impl Reader {
 }
 
 /// Serves a recording over stdin and stdout of this process until stdin ends.
+///
+/// ```no_run
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::path::Path;
+///
+/// use karat_mcp::replay::{self, Recording};
+///
+/// replay::over_stdio(Recording::read(Path::new("session.jsonl"))?.paced()).await;
+/// # Ok(()) }
+/// ```
 pub async fn over_stdio(recording: Recording) {
     over(recording, tokio::io::stdin(), tokio::io::stdout()).await;
 }

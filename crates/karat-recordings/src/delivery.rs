@@ -420,10 +420,21 @@ mod tests {
 
     #[test]
     fn broken_escapes_end_with_the_text() {
-        for text in
-            ["\\", "\\u12", "\\ud800", "\\ud800\\u", "&#x", "&#xffffffff;", "&;", "\\U0011ffff"]
-        {
-            letters(text);
+        // What is cut off, or no character, leaves the letters that were not read as part of an escape.
+        for (text, left) in [
+            ("\\", ""),
+            ("\\u12", "12"),
+            ("\\ud800", ""),
+            ("\\ud800\\u", ""),
+            ("\\ud800\\u0041", "a"),
+            ("\\U0011ffff", ""),
+            ("&#x", "x"),
+            ("&#xffffffff;", "xffffffff"),
+            ("&;", ""),
+        ] {
+            assert_eq!(String::from_utf8(letters(text)).unwrap(), left, "{text}");
+            let within = String::from_utf8(letters(&format!("before {text}"))).unwrap();
+            assert_eq!(within, format!("before{left}"), "{text}");
         }
     }
 }

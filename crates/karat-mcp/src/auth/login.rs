@@ -9,6 +9,26 @@ use crate::spec::{ServerSpec, Target};
 
 /// Logs in at a server and stores the token for later runs of this user.
 ///
+/// ```no_run
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use karat_mcp::auth::{self, AuthKind, AuthSpec};
+/// use karat_mcp::{Options, ServerSpec, Session};
+///
+/// auth::install_prompt(|prompt| eprintln!("{prompt}"));
+/// let auth = Some(AuthSpec::new(AuthKind::Browser));
+/// let spec = ServerSpec { auth, ..ServerSpec::from_url("https://example.com/mcp") };
+/// let kept = auth::login(&spec, &Options::default()).await?;
+/// println!("logged in at {}", kept.issuer);
+///
+/// // Later, without a person.
+/// let session = Session::start(&spec, &Options::default()).await?;
+/// session.close().await;
+/// for login in auth::logins(Some("https://example.com/mcp"))? {
+///     auth::logout(&login)?;
+/// }
+/// # Ok(()) }
+/// ```
+///
 /// # Errors
 /// If the spec has no `auth`, the server asks for no login, or the login fails.
 pub async fn login(spec: &ServerSpec, options: &Options) -> Result<Login, StartError> {

@@ -35,6 +35,26 @@ impl AuthKind {
 }
 
 /// The login at a server, as written. Values may hold variables ([`karat_io::interpolate`]).
+///
+/// ```
+/// use karat_mcp::ServerSpec;
+/// use karat_mcp::auth::{AuthKind, AuthSpec};
+///
+/// let auth = AuthSpec {
+///     client_id: Some("ci".to_owned()),
+///     client_secret: Some("${CI_SECRET}".to_owned()),
+///     ..AuthSpec::new(AuthKind::ClientCredentials)
+/// };
+/// let written = r#"{"kind": "client-credentials", "client_id": "ci", "client_secret": "${CI_SECRET}"}"#;
+/// assert_eq!(serde_json::from_str::<AuthSpec>(written)?, auth);
+///
+/// let spec = ServerSpec { auth: Some(auth), ..ServerSpec::from_url("https://example.com/mcp") };
+/// assert!(spec.transport().is_ok());
+/// let without_secret = AuthSpec::new(AuthKind::ClientCredentials);
+/// let error = ServerSpec { auth: Some(without_secret), ..spec }.transport().unwrap_err();
+/// assert!(error.to_string().contains("needs client_id"));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AuthSpec {

@@ -76,6 +76,19 @@ const FILE_MB: u64 = 1_024;
 
 impl Isolation {
     /// Isolation by this engine with default limits.
+    ///
+    /// ```
+    /// use karat_mcp::{Engine, Isolation, ServerSpec};
+    ///
+    /// let isolation = Isolation { memory_mb: Some(256), ..Isolation::by(Engine::Bwrap) };
+    /// assert!(isolation.is_throwaway());
+    /// let command = ServerSpec::from_command(vec!["my-server".to_owned()]);
+    /// let spec = ServerSpec { isolate: Some(isolation), ..command };
+    /// assert!(spec.transport().is_ok());
+    /// // A container needs an image.
+    /// let spec = ServerSpec { isolate: Some(Isolation::by(Engine::Docker)), ..spec };
+    /// assert!(spec.transport().is_err());
+    /// ```
     #[must_use]
     pub fn by(engine: Engine) -> Isolation {
         Isolation { engine, ..Isolation::default() }

@@ -20,6 +20,52 @@ type Outcome = Result<Value, ProtocolError>;
 pub(super) type SendMessage = Arc<dyn Fn(Vec<u8>) + Send + Sync>;
 
 /// The client of one request.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use karat_mcp::serve::{self, Context, Offer, ProtocolError, Respond};
+/// use karat_mcp::{CallOptions, Options, Policies, Revision, Sampling, Session};
+/// use serde_json::{Map, Value, json};
+///
+/// struct Poet;
+///
+/// impl Respond for Poet {
+///     async fn call(&self, tool: &str, _: &Value) -> Result<Value, ProtocolError> {
+///         Err(ProtocolError::new(-32603, format!("{tool} needs a client to ask")))
+///     }
+///
+///     async fn call_with(
+///         &self,
+///         client: &Context,
+///         _tool: &str,
+///         _arguments: &Value,
+///     ) -> Result<Value, ProtocolError> {
+///         client.progress(1.0, Some(2.0));
+///         client.notify("notifications/message", &json!({"level": "info", "data": "asking"}));
+///         let question = json!({"messages": [], "maxTokens": 100});
+///         let answer = client.ask("sampling/createMessage", &question).await?;
+///         Ok(json!({"content": [answer["content"]]}))
+///     }
+/// }
+///
+/// # let tools = vec![json!({"name": "write", "inputSchema": {"type": "object"}})];
+/// # let offer = Offer { name: "poet".to_owned(), tools, ..Offer::default() };
+/// # let (client, server) = tokio::io::duplex(1 << 16);
+/// # let (from_client, to_client) = tokio::io::split(server);
+/// # tokio::spawn(serve::over(offer, Poet, from_client, to_client));
+/// # let (read, write) = tokio::io::split(client);
+/// // A client that answers requests for a completion, in a revision that has them.
+/// let policies = Policies { sampling: Sampling::text("Roses are red"), ..Policies::default() };
+/// let options = Options { policies, ..Options::default() };
+/// let revision = Some(Revision::V2025_11_25);
+/// let session = Session::over(read, write, revision, &options).await?;
+/// let wanted = CallOptions { progress: true, ..CallOptions::default() };
+/// let reply = session.call_with("write", &Map::new(), wanted).await?;
+/// assert_eq!(reply.texts(), ["Roses are red"]);
+/// assert_eq!(reply.progress.len(), 1);
+/// assert_eq!(session.protocol_log().log_messages, 1);
+/// # Ok(()) }
+/// ```
 #[derive(Clone)]
 pub struct Context {
     send: SendMessage,

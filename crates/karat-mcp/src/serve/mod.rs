@@ -56,6 +56,28 @@ use self::request_handler::RequestHandler;
 
 /// Serves over stdin and stdout of this process until stdin ends.
 ///
+/// ```no_run
+/// use karat_mcp::serve::{self, Offer, ProtocolError, Respond};
+/// use serde_json::{Value, json};
+///
+/// struct Clock;
+///
+/// impl Respond for Clock {
+///     async fn call(&self, _tool: &str, _arguments: &Value) -> Result<Value, ProtocolError> {
+///         let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+///         let seconds = time.map_or(0, |time| time.as_secs());
+///         Ok(json!({"content": [{"type": "text", "text": seconds.to_string()}]}))
+///     }
+/// }
+///
+/// #[tokio::main(flavor = "current_thread")]
+/// async fn main() -> Result<(), serve::ServeError> {
+///     let tools = vec![json!({"name": "now", "inputSchema": {"type": "object"}})];
+///     let offer = Offer { name: "clock".to_owned(), tools, ..Offer::default() };
+///     serve::over_stdio(offer, Clock).await
+/// }
+/// ```
+///
 /// # Errors
 /// If a definition of the offer is invalid.
 pub async fn over_stdio(offer: Offer, respond: impl Respond) -> Result<(), ServeError> {

@@ -86,6 +86,34 @@ impl Default for Options {
 }
 
 /// Settings of one call.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use serde_json::{Map, Value, json};
+/// # use karat_mcp::serve::{self, Offer, ProtocolError, Respond};
+/// # struct Silent;
+/// # impl Respond for Silent {
+/// #     async fn call(&self, _: &str, _: &Value) -> Result<Value, ProtocolError> {
+/// #         std::future::pending().await
+/// #     }
+/// # }
+/// # let tools = vec![json!({"name": "wait", "inputSchema": {"type": "object"}})];
+/// # let offer = Offer { name: "silent".to_owned(), tools, ..Offer::default() };
+/// # let (client, server) = tokio::io::duplex(1 << 16);
+/// # let (from_client, to_client) = tokio::io::split(server);
+/// # tokio::spawn(serve::over(offer, Silent, from_client, to_client));
+/// # let (read, write) = tokio::io::split(client);
+/// use std::time::Duration;
+///
+/// use karat_mcp::{CallError, CallOptions, Options, Session};
+///
+/// // A tool that never answers.
+/// let session = Session::over(read, write, None, &Options::default()).await?;
+/// let options = CallOptions { timeout: Some(Duration::from_millis(20)), ..CallOptions::default() };
+/// let reply = session.call_with("wait", &Map::new(), options).await;
+/// assert!(matches!(reply, Err(CallError::Timeout { .. })));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct CallOptions {
     /// Time for the call; that of the session if not set.

@@ -111,6 +111,34 @@ impl Session {
     /// All entries of a list over all its pages, such as `prompts` of `prompts/list`. No further page is
     /// requested once they have taken longer than `start_timeout` and `call_timeout`.
     ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use karat_mcp::{Options, Session};
+    /// # use serde_json::{Value, json};
+    /// # use karat_mcp::serve::{self, Context, Offer, ProtocolError, Respond};
+    /// # struct Echo;
+    /// # impl Respond for Echo {
+    /// #     async fn call(&self, _: &str, arguments: &Value) -> Result<Value, ProtocolError> {
+    /// #         Ok(json!({"content": [{"type": "text", "text": arguments["text"]}]}))
+    /// #     }
+    /// #     async fn request(&self, _: &Context, method: &str, _: &Value) -> Result<Value, ProtocolError> {
+    /// #         Ok(match method {
+    /// #             "prompts/list" => json!({"prompts": [{"name": "greeting"}]}),
+    /// #             _ => json!({"messages": []}),
+    /// #         })
+    /// #     }
+    /// # }
+    /// # let tools = ["echo", "other"].map(|name| json!({"name": name, "inputSchema": {"type": "object"}}));
+    /// # let offer = Offer { name: "echo".to_owned(), tools: tools.to_vec(), ..Offer::default() };
+    /// # let (client, server) = tokio::io::duplex(1 << 16);
+    /// # let (from_client, to_client) = tokio::io::split(server);
+    /// # tokio::spawn(serve::over(offer, Echo, from_client, to_client));
+    /// # let (read, write) = tokio::io::split(client);
+    /// # let session = Session::over(read, write, None, &Options::default()).await?;
+    /// let prompts = session.list("prompts/list", "prompts").await?;
+    /// assert_eq!(prompts, [json!({"name": "greeting"})]);
+    /// # Ok(()) }
+    /// ```
     /// # Errors
     /// As [`Session::tools`].
     pub fn list<'a>(
@@ -177,6 +205,34 @@ impl Session {
 
     /// Calls a tool with settings of its own.
     ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use karat_mcp::{Options, Session};
+    /// # use serde_json::{Value, json};
+    /// # use karat_mcp::serve::{self, Offer, ProtocolError, Respond};
+    /// # struct Echo;
+    /// # impl Respond for Echo {
+    /// #     async fn call(&self, _: &str, arguments: &Value) -> Result<Value, ProtocolError> {
+    /// #         Ok(json!({"content": [{"type": "text", "text": arguments["text"]}]}))
+    /// #     }
+    /// # }
+    /// # let tools = ["echo", "other"].map(|name| json!({"name": name, "inputSchema": {"type": "object"}}));
+    /// # let offer = Offer { name: "echo".to_owned(), tools: tools.to_vec(), ..Offer::default() };
+    /// # let (client, server) = tokio::io::duplex(1 << 16);
+    /// # let (from_client, to_client) = tokio::io::split(server);
+    /// # tokio::spawn(serve::over(offer, Echo, from_client, to_client));
+    /// # let (read, write) = tokio::io::split(client);
+    /// # let session = Session::over(read, write, None, &Options::default()).await?;
+    /// use karat_mcp::CallOptions;
+    ///
+    /// let Value::Object(arguments) = json!({"text": "hello"}) else { unreachable!() };
+    /// let options = CallOptions { progress: true, ..CallOptions::default() };
+    /// let reply = session.call_with("echo", &arguments, options).await?;
+    /// assert_eq!(reply.texts(), ["hello"]);
+    /// // This tool sends no progress.
+    /// assert!(reply.progress.is_empty());
+    /// # Ok(()) }
+    /// ```
     /// # Errors
     /// As [`Session::call`].
     pub fn call_with<'a>(
@@ -273,6 +329,35 @@ impl Session {
 
     /// Sends any other request.
     ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use karat_mcp::{Options, Session};
+    /// # use serde_json::{Map, Value, json};
+    /// # use karat_mcp::serve::{self, Context, Offer, ProtocolError, Respond};
+    /// # struct Echo;
+    /// # impl Respond for Echo {
+    /// #     async fn call(&self, _: &str, arguments: &Value) -> Result<Value, ProtocolError> {
+    /// #         Ok(json!({"content": [{"type": "text", "text": arguments["text"]}]}))
+    /// #     }
+    /// #     async fn request(&self, _: &Context, method: &str, _: &Value) -> Result<Value, ProtocolError> {
+    /// #         Ok(match method {
+    /// #             "prompts/list" => json!({"prompts": [{"name": "greeting"}]}),
+    /// #             _ => json!({"messages": []}),
+    /// #         })
+    /// #     }
+    /// # }
+    /// # let tools = ["echo", "other"].map(|name| json!({"name": name, "inputSchema": {"type": "object"}}));
+    /// # let offer = Offer { name: "echo".to_owned(), tools: tools.to_vec(), ..Offer::default() };
+    /// # let (client, server) = tokio::io::duplex(1 << 16);
+    /// # let (from_client, to_client) = tokio::io::split(server);
+    /// # tokio::spawn(serve::over(offer, Echo, from_client, to_client));
+    /// # let (read, write) = tokio::io::split(client);
+    /// # let session = Session::over(read, write, None, &Options::default()).await?;
+    /// let params = Map::from_iter([("name".to_owned(), json!("greeting"))]);
+    /// let prompt = session.request("prompts/get", &params).await?;
+    /// assert_eq!(prompt["messages"], json!([]));
+    /// # Ok(()) }
+    /// ```
     /// # Errors
     /// If there is no result.
     pub fn request<'a>(
@@ -315,6 +400,29 @@ impl Session {
 
     /// Sends a notification.
     ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use karat_mcp::{Options, Session};
+    /// # use serde_json::{Value, json};
+    /// # use karat_mcp::serve::{self, Offer, ProtocolError, Respond};
+    /// # struct Echo;
+    /// # impl Respond for Echo {
+    /// #     async fn call(&self, _: &str, arguments: &Value) -> Result<Value, ProtocolError> {
+    /// #         Ok(json!({"content": [{"type": "text", "text": arguments["text"]}]}))
+    /// #     }
+    /// # }
+    /// # let tools = ["echo", "other"].map(|name| json!({"name": name, "inputSchema": {"type": "object"}}));
+    /// # let offer = Offer { name: "echo".to_owned(), tools: tools.to_vec(), ..Offer::default() };
+    /// # let (client, server) = tokio::io::duplex(1 << 16);
+    /// # let (from_client, to_client) = tokio::io::split(server);
+    /// # tokio::spawn(serve::over(offer, Echo, from_client, to_client));
+    /// # let (read, write) = tokio::io::split(client);
+    /// # let session = Session::over(read, write, None, &Options::default()).await?;
+    /// session.notify("notifications/roots/list_changed", None).await?;
+    /// let params = json!({"requestId": 7, "reason": "no longer needed"});
+    /// session.notify("notifications/cancelled", Some(&params)).await?;
+    /// # Ok(()) }
+    /// ```
     /// # Errors
     /// If it cannot be sent.
     pub fn notify<'a>(

@@ -55,6 +55,25 @@ pub struct ExpectedCall<'a> {
 }
 
 /// An expected argument.
+///
+/// ```
+/// use karat_metrics::calls::expected::{Accepted, ExpectedArgument, ExpectedCall};
+/// use karat_metrics::calls::{Call, Value, json::Reader};
+///
+/// let call = |arguments| Reader::new(arguments).read_object().map(|a| Call::new("book", a));
+/// let mut expected = ExpectedCall::from(&call(r#"{"city": "Paris"}"#)?);
+/// // Up to 10 more or less than 200, or left to the tool.
+/// expected.arguments.push(ExpectedArgument {
+///     name: "price".into(),
+///     accepted: Accepted::Near { value: Value::from(200), within: 10.0 },
+///     may_be_omitted: true,
+/// });
+/// assert!(expected.accepts(&call(r#"{"city": "Paris", "price": 205.5}"#)?));
+/// assert!(expected.accepts(&call(r#"{"city": "Paris"}"#)?));
+/// assert!(!expected.accepts(&call(r#"{"city": "Paris", "price": 250}"#)?));
+/// assert!(!expected.accepts(&call(r#"{"price": 200}"#)?));
+/// # Ok::<(), karat_metrics::calls::json::JsonError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct ExpectedArgument<'a> {
     /// The argument's name.
@@ -66,6 +85,17 @@ pub struct ExpectedArgument<'a> {
 }
 
 /// The acceptable values of an argument.
+///
+/// ```
+/// use karat_metrics::calls::Value;
+/// use karat_metrics::calls::expected::Accepted;
+///
+/// let pages = Accepted::OneOf(vec![Value::from(1), Value::from(2)]);
+/// assert!(pages.accepts(&Value::from(2)) && !pages.accepts(&Value::from(3)));
+/// assert!(Accepted::Anything.accepts(&Value::from(3)));
+/// let about = Accepted::Near { value: Value::from(3), within: 0.5 };
+/// assert!(about.accepts(&Value::from(3.25)) && !about.accepts(&Value::from(4)));
+/// ```
 #[derive(Clone, Debug)]
 pub enum Accepted<'a> {
     /// Any value.

@@ -99,6 +99,18 @@ pub fn tool_call_accuracy(called: &[Call<'_>], reference: &[Call<'_>]) -> Accura
 
 /// Returns the accuracy of the calls in order, with graded similarity of argument texts
 /// (`ragas.tool_call_accuracy_levenshtein`).
+///
+/// ```
+/// use karat_metrics::calls::ragas::{tool_call_accuracy, tool_call_accuracy_levenshtein};
+/// use karat_metrics::calls::{Call, json::Reader};
+///
+/// let call = |arguments| Reader::new(arguments).read_object().map(|a| Call::new("open", a));
+/// let (called, reference) = ([call(r#"{"path": "notes"}"#)?], [call(r#"{"path": "note"}"#)?]);
+/// // One of five letters differs.
+/// assert_eq!(tool_call_accuracy_levenshtein(&called, &reference).score, 0.8);
+/// assert_eq!(tool_call_accuracy(&called, &reference).score, 0.0);
+/// # Ok::<(), karat_metrics::calls::json::JsonError>(())
+/// ```
 #[must_use]
 pub fn tool_call_accuracy_levenshtein(called: &[Call<'_>], reference: &[Call<'_>]) -> Accuracy {
     by_position(called, reference, levenshtein_similarity)

@@ -444,6 +444,20 @@ impl Confusion {
 
     /// (1 + β²)tp / ((1 + β²)tp + fp + β²fn): recall counts β times as much as precision.
     ///
+    /// ```
+    /// use karat_metrics::classification::Confusion;
+    ///
+    /// let counts = Confusion {
+    ///     true_positives: 3,
+    ///     false_positives: 1,
+    ///     false_negatives: 3,
+    ///     true_negatives: 0,
+    /// };
+    /// assert_eq!((counts.precision(), counts.recall()), (Ok(0.75), Ok(0.5)));
+    /// assert_eq!(counts.f_beta(2.0), Ok(15.0 / 28.0));
+    /// assert_eq!(counts.f_beta(0.0), counts.precision());
+    /// ```
+    ///
     /// # Errors
     /// As [`f1`](Self::f1), and if β is negative, not finite or above 1e150.
     pub fn f_beta(&self, beta: f64) -> Score {
@@ -454,6 +468,10 @@ impl Confusion {
         let square = beta * beta;
         let hits = (1.0 + square) * real(self.true_positives);
         let misses = real(self.false_positives) + square * real(self.false_negatives);
+        if (hits + misses).is_infinite() {
+            // Next to such a β precision weighs nothing.
+            return self.recall();
+        }
         quotient(hits, hits + misses, Undefined("no positive entries and nothing flagged"))
     }
 
@@ -686,6 +704,8 @@ mod tests {
         }
         assert_eq!(counts(3, 1, 5, 0).f_beta(0.0), counts(3, 1, 5, 0).precision());
         assert_eq!(counts(3, 1, 5, 0).f_beta(1e150), counts(3, 1, 5, 0).recall());
+        let many = counts(30_000_000_000, 7, 10_000_000_000, 0);
+        assert_eq!((many.f_beta(1e150), many.f_beta(1e149)), (Ok(0.75), Ok(0.75)));
     }
 
     #[test]

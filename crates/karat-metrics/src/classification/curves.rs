@@ -9,6 +9,8 @@ use crate::{Score, Undefined};
 
 const NO_POSITIVES: Undefined = Undefined("no positive entries");
 const NO_NEGATIVES: Undefined = Undefined("no negative entries");
+/// The most entries of a class: with as many of each, sums of counts and of pairs still fit.
+const MOST: u64 = u64::MAX / 2;
 const BAD_CEILING: Undefined =
     Undefined("a ceiling for the false-positive rate must be between 0 and 1");
 
@@ -174,6 +176,9 @@ impl Scores {
     /// of positive and negative entries that have it. For a bootstrap, which draws the same scores
     /// again.
     ///
+    /// Scores in another order are sorted and equal ones taken together, those that are not finite are left
+    /// out, and at most 2⁶³ − 1 entries of each class count.
+    ///
     /// ```
     /// use karat_metrics::classification::Scores;
     ///
@@ -183,15 +188,47 @@ impl Scores {
     /// # Ok::<(), karat_metrics::classification::InputError>(())
     /// ```
     pub fn from_ties(ties: impl IntoIterator<Item = (f64, u64, u64)>) -> Scores {
-        let (mut positives, mut negatives) = (0, 0);
+        let (mut positives, mut negatives) = (0_u64, 0_u64);
+        let (mut previous, mut descending) = (f64::INFINITY, true);
         let mut steps = Vec::new();
         for (threshold, hits, alarms) in ties {
-            if hits + alarms > 0 {
-                positives += hits;
-                negatives += alarms;
+            if hits | alarms > 0 {
+                positives = positives.saturating_add(hits);
+                negatives = negatives.saturating_add(alarms);
                 let (true_positives, false_positives) = (positives, negatives);
                 steps.push(Step { threshold, true_positives, false_positives });
+                // False from the first NaN or infinity on, too.
+                descending &= threshold < previous;
+                previous = threshold;
             }
+        }
+        if positives.max(negatives) > MOST {
+            for step in &mut steps {
+                step.true_positives = step.true_positives.min(MOST);
+                step.false_positives = step.false_positives.min(MOST);
+            }
+            (positives, negatives) = (positives.min(MOST), negatives.min(MOST));
+        }
+        let scores = Scores { steps, positives, negatives };
+        if descending && previous != f64::NEG_INFINITY { scores } else { scores.in_order() }
+    }
+
+    /// The same entries by score, without those whose score is not finite.
+    fn in_order(&self) -> Scores {
+        // A score whose entries are beyond the limit has none left.
+        let counts = |tied: &Tied| tied.score.is_finite() && tied.positives | tied.negatives > 0;
+        let mut ties: Vec<Tied> = self.ties().filter(counts).collect();
+        ties.sort_by(|a, b| b.score.total_cmp(&a.score));
+        let (mut positives, mut negatives) = (0, 0);
+        let mut steps: Vec<Step> = Vec::with_capacity(ties.len());
+        for tied in ties.chunk_by(|a, b| a.score == b.score) {
+            positives += tied.iter().map(|tied| tied.positives).sum::<u64>();
+            negatives += tied.iter().map(|tied| tied.negatives).sum::<u64>();
+            steps.push(Step {
+                threshold: tied[0].score,
+                true_positives: positives,
+                false_positives: negatives,
+            });
         }
         Scores { steps, positives, negatives }
     }
@@ -253,6 +290,17 @@ impl Scores {
     /// Returns the area under the ROC curve up to a false-positive rate, rescaled so that guessing is
     /// 0.5 and perfection 1 (McClish 1989; scikit-learn's `max_fpr`).
     ///
+    /// ```
+    /// use karat_metrics::classification::Scores;
+    ///
+    /// // The alarm scores above the second attack, so little is found while few alarms are allowed.
+    /// let scores = Scores::new(&[true, false, true, false], &[0.9, 0.8, 0.4, 0.1])?;
+    /// assert_eq!(scores.partial_auc(1.0), scores.roc_auc());
+    /// assert!(scores.partial_auc(0.1).is_ok_and(|area| area < 0.74));
+    /// assert!(scores.partial_auc(0.0).is_err());
+    /// # Ok::<(), karat_metrics::classification::InputError>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`roc_auc`](Self::roc_auc), and if the rate is not above 0 and at most 1.
     pub fn partial_auc(&self, max_fpr: f64) -> Score {
@@ -277,6 +325,15 @@ impl Scores {
     }
 
     /// Returns the sum of precision over the growth of recall.
+    ///
+    /// ```
+    /// use karat_metrics::classification::Scores;
+    ///
+    /// // Half of the attacks are found at precision 1, the other half at 2/3.
+    /// let scores = Scores::new(&[true, false, true], &[0.9, 0.8, 0.4])?;
+    /// assert_eq!(scores.average_precision(), Ok((1.0 + 2.0 / 3.0) / 2.0));
+    /// # Ok::<(), karat_metrics::classification::InputError>(())
+    /// ```
     ///
     /// # Errors
     /// If no entry is positive. (scikit-learn returns 0.)
@@ -354,6 +411,16 @@ impl Scores {
 
     /// Returns the ROC curve without the points that lie on a line with their neighbours in equal steps
     /// (scikit-learn's `drop_intermediate=True`): the same line with fewer points.
+    ///
+    /// ```
+    /// use karat_metrics::classification::Scores;
+    ///
+    /// let scores = Scores::new(&[true, true, true, false], &[0.9, 0.8, 0.7, 0.1])?;
+    /// let corners = scores.roc_curve_of_corners().unwrap();
+    /// assert_eq!(corners.thresholds, [f64::INFINITY, 0.9, 0.7, 0.1]);
+    /// assert_eq!(scores.roc_curve().unwrap().thresholds.len(), 5);
+    /// # Ok::<(), karat_metrics::classification::InputError>(())
+    /// ```
     ///
     /// # Errors
     /// If no entry is positive or none is negative.
@@ -439,6 +506,62 @@ mod tests {
         let scores = [3.0, 3.0, 2.0, 1.0, 1.0, 0.0];
         let counted = [(3.0, 1, 1), (2.5, 0, 0), (2.0, 1, 0), (1.0, 1, 1), (0.0, 0, 1)];
         assert_eq!(Scores::from_ties(counted), Scores::new(&truth, &scores).unwrap());
+    }
+
+    #[test]
+    fn counted_entries_may_come_in_any_order() {
+        let truth = [true, false, true, true, false, false];
+        let scores = [3.0, 3.0, 2.0, 1.0, 1.0, 0.0];
+        let listed = Scores::new(&truth, &scores).unwrap();
+        let counted = [(0.0, 0, 1), (3.0, 1, 0), (1.0, 1, 1), (3.0, 0, 1), (2.0, 1, 0)];
+        assert_eq!(Scores::from_ties(counted), listed);
+        let zeros = Scores::from_ties([(0.0, 1, 0), (-0.0, 0, 1)]);
+        assert_eq!(zeros, Scores::new(&[true, false], &[0.0, -0.0]).unwrap());
+    }
+
+    #[test]
+    fn counted_entries_without_a_finite_score_are_left_out() {
+        let rest = Scores::from_ties([(3.0, 1, 1), (2.0, 2, 0)]);
+        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            for place in 0..3 {
+                let mut ties = vec![(3.0, 1, 1), (2.0, 2, 0)];
+                ties.insert(place, (bad, 4, 5));
+                assert_eq!(Scores::from_ties(ties), rest, "{bad} {place}");
+            }
+        }
+        assert!(Scores::from_ties([(f64::NAN, 1, 1)]).roc_auc().is_err());
+    }
+
+    #[test]
+    fn no_number_of_counted_entries_is_too_large() {
+        let huge = u64::MAX;
+        let cases = [
+            vec![(0.9, huge, huge)],
+            vec![(0.9, huge, 0), (0.5, 0, huge)],
+            vec![(0.9, huge, 1), (0.5, 1, huge), (0.1, huge, huge)],
+            vec![(0.5, 1, huge), (0.9, huge, 1)],
+            vec![(0.5, huge, huge), (0.9, 0, 1)],
+        ];
+        for ties in cases {
+            let scores = Scores::from_ties(ties.clone());
+            let values = [
+                scores.roc_auc(),
+                scores.partial_auc(0.5),
+                scores.average_precision(),
+                scores.recall_at_fpr(0.1),
+                scores.brier(),
+                scores.at_threshold(0.7).recall(),
+            ];
+            for value in values {
+                assert!(
+                    value.is_ok_and(|value| (0.0..=1.0).contains(&value)),
+                    "{ties:?} {value:?}"
+                );
+            }
+            assert!(scores.roc_curve().is_ok() && scores.precision_recall_curve().is_ok());
+            assert!(scores.roc_curve_of_corners().is_ok());
+        }
+        assert_eq!(Scores::from_ties([(0.9, huge, 0), (0.5, 0, huge)]).roc_auc(), Ok(1.0));
     }
 
     #[test]

@@ -193,7 +193,9 @@ impl JudgedRanking {
     }
 
     /// As [`refill`](Self::refill), without the whole list of results: takes their number, and the rank
-    /// (from 1, among all results) and grade of each judged one, best first.
+    /// (from 1, among all results) and grade of each judged one, best first. Ranks must rise and stay
+    /// within the number of results; otherwise the values are meaningless. There is no rank 0: a result at
+    /// it is left out, as if it had not been judged.
     ///
     /// ```
     /// use karat_metrics::ranking::{JudgedRanking, Measure, Rules};
@@ -201,6 +203,8 @@ impl JudgedRanking {
     /// let mut ranking = JudgedRanking::default();
     /// ranking.refill_placed([1, 1], 1_000, [(4, 1)], &Rules::default());
     /// assert_eq!(ranking.score(Measure::known("mrr")), Ok(0.25));
+    /// ranking.refill_placed([1, 1], 1_000, [(0, 1)], &Rules::default());
+    /// assert_eq!(ranking.score(Measure::known("mrr")), Ok(0.0));
     /// ```
     pub fn refill_placed(
         &mut self,
@@ -210,7 +214,7 @@ impl JudgedRanking {
         rules: &Rules,
     ) {
         self.fill_judgements(judged, rules);
-        self.fill_results(placed, rules);
+        self.fill_results(placed.into_iter().filter(|(rank, _)| *rank > 0), rules);
         self.count_retrieved(retrieved, rules);
     }
 
@@ -279,12 +283,6 @@ impl JudgedRanking {
     #[must_use]
     pub fn relevant_retrieved_count(&self) -> usize {
         self.relevant_retrieved
-    }
-
-    /// Returns the number of documents that are judged 0, the hard negatives.
-    #[must_use]
-    pub fn hard_negative_count(&self) -> usize {
-        self.hard_negatives
     }
 
     /// The relevant results, best first.
@@ -422,7 +420,7 @@ mod tests {
         let ranking =
             JudgedRanking::from_grades([-1, -2, 1], [Some(-1), Some(-2), Some(1)], &rules());
         assert_eq!(ranking.relevant_count(), 1);
-        assert_eq!(ranking.hard_negative_count(), 0);
+        assert_eq!(ranking.hard_negatives, 0);
         assert_eq!(ranking.hits, [Hit { rank: 3, grade: 1, relevant: true, nonrelevant_above: 0 }]);
     }
 
@@ -456,6 +454,27 @@ mod tests {
             let mut placed = JudgedRanking::default();
             placed.refill_placed(judged, ranked.len(), [(2, 0), (3, -1), (5, 2), (6, 1)], &rules);
             assert_eq!(placed, JudgedRanking::from_grades(judged, ranked, &rules));
+        }
+    }
+
+    #[test]
+    fn a_result_without_a_rank_is_left_out() {
+        for relevance_level in [0, 1] {
+            let rules = Rules { relevance_level, ..rules() };
+            let (mut with, mut without) = (JudgedRanking::default(), JudgedRanking::default());
+            with.refill_placed([1, 0, 1], 9, [(0, 1), (0, 0), (2, 1)], &rules);
+            without.refill_placed([1, 0, 1], 9, [(2, 1)], &rules);
+            assert_eq!(with, without);
+            for metric in crate::ranking::METRICS {
+                let measure: crate::ranking::Measure =
+                    metric.id.replace("@k", "@3").parse().unwrap();
+                let score = with.score(measure);
+                assert!(
+                    score.is_err() || score.is_ok_and(f64::is_finite),
+                    "{} {score:?}",
+                    metric.id
+                );
+            }
         }
     }
 }

@@ -29,7 +29,8 @@ pub struct Mean {
 }
 
 impl Mean {
-    /// Adds one query's value, or counts it as undefined.
+    /// Adds one query's value, or counts it as undefined. After a value that is not finite, or a sum that
+    /// is too large for a number, there is no mean any more.
     pub fn add(&mut self, score: Score) {
         let Ok(value) = score else {
             self.undefined += 1;
@@ -48,12 +49,16 @@ impl Mean {
     /// Returns the mean of the values so far.
     ///
     /// # Errors
-    /// If no query had a value.
+    /// If no query had a value, or one of them or their sum is not finite.
     pub fn value(&self) -> Score {
         if self.count == 0 {
             return Err(Undefined("no query has a value"));
         }
-        Ok((self.sum + self.lost) / self.count as f64)
+        let mean = (self.sum + self.lost) / self.count as f64;
+        if !mean.is_finite() {
+            return Err(Undefined("a value, or the sum of all of them, is not a finite number"));
+        }
+        Ok(mean)
     }
 
     /// Returns the number of queries that had a value.
@@ -189,6 +194,20 @@ mod tests {
     #[test]
     fn a_mean_of_no_queries_is_undefined_and_not_zero() {
         assert!(averages(&["mrr"]).over_evaluated()[0].value().is_err());
+    }
+
+    #[test]
+    fn values_that_are_not_finite_have_no_mean() {
+        for bad in
+            [&[f64::INFINITY][..], &[f64::NAN], &[f64::INFINITY, f64::NEG_INFINITY], &[1.7e308; 2]]
+        {
+            let mut mean = Mean::default();
+            mean.add(Ok(0.5));
+            bad.iter().for_each(|value| mean.add(Ok(*value)));
+            mean.add(Ok(0.5));
+            assert!(mean.value().is_err(), "{bad:?}: {mean:?}");
+            assert_eq!(mean.count(), bad.len() + 2);
+        }
     }
 
     #[test]

@@ -1,19 +1,24 @@
 //! Bootstrap intervals for means of per-item scores and for other statistics of items.
 //!
 //! Items (or clusters of items) are drawn again with replacement by [`Draws`], so a seed fixes the
-//! result to the last bit. If all values are equal the interval has no width (scipy agrees for the
-//! percentile method and returns NaN for BCa): the bootstrap cannot see what the sample does not
-//! contain, and for a rate of 0 or 1 [`wilson`](super::wilson) or
-//! [`clopper_pearson`](super::clopper_pearson) is the better choice.
+//! result to the last bit. If all values are equal the interval is their mean and has no width (scipy
+//! agrees for the percentile method and returns NaN for BCa): the bootstrap cannot see what the sample does
+//! not contain, and for a rate of 0 or 1 [`wilson`](super::wilson) or
+//! [`clopper_pearson`](super::clopper_pearson) is the better choice. Values whose sum is too large for a
+//! number are scaled down by a power of two; an end that is too large is infinite.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
+use super::mean::{all_equal, mean_of_huge};
 use super::random::Draws;
 use super::special::normal;
 use super::{Interval, QuantileMethod, all_finite, allowed_miss, length, mean, quantile_of_sorted};
 use crate::{Score, Undefined};
+
+/// 2^-66: as many numbers as fit in memory, of any size, do not overflow when they are summed.
+const SMALLER: f64 = f64::from_bits((1023 - 66) << 52);
 
 /// The largest number of resamples that bootstrap and permutation accept.
 pub const MAX_RESAMPLES: u32 = 1_000_000;
@@ -78,6 +83,12 @@ impl Bootstrap {
     pub fn mean(&self, xs: &[f64]) -> Result<Interval, Undefined> {
         self.check(xs.len())?;
         all_finite(xs)?;
+        if all_equal(xs) {
+            return self.point(xs[0]);
+        }
+        if may_overflow(xs.iter().copied(), xs.len()) {
+            return self.mean(&smaller(xs)).map(larger);
+        }
         let means = match drawn(self.seed, xs.len(), self.resamples) {
             Some(indices) => {
                 let mut means = sums(xs, &indices);
@@ -117,6 +128,9 @@ impl Bootstrap {
             return Err(Undefined("every value needs a cluster"));
         }
         all_finite(xs)?;
+        if may_overflow(xs.iter().copied(), xs.len()) {
+            return self.clustered_mean(&smaller(xs), clusters).map(larger);
+        }
         let mut by_name: BTreeMap<usize, (f64, f64)> = BTreeMap::new();
         for (x, cluster) in xs.iter().zip(clusters) {
             let (sum, count) = by_name.entry(*cluster).or_default();
@@ -124,6 +138,10 @@ impl Bootstrap {
             *count += 1.0;
         }
         let groups: Vec<(f64, f64)> = by_name.into_values().collect();
+        if groups.len() > 1 && all_equal(xs) {
+            self.check(groups.len())?;
+            return self.point(xs[0]);
+        }
         self.pooled_mean(&groups)
     }
 
@@ -139,21 +157,39 @@ impl Bootstrap {
     /// # Ok::<(), karat_metrics::Undefined>(())
     /// ```
     ///
+    /// Clusters whose means differ by rounding alone give a point.
+    ///
     /// # Errors
-    /// As there.
+    /// As there, and if a number of values is below 1 or not finite.
     pub fn pooled_mean(&self, groups: &[(f64, f64)]) -> Result<Interval, Undefined> {
-        if groups.iter().any(|(sum, count)| !sum.is_finite() || *count < 1.0) {
+        let counts = 1.0..=f64::MAX;
+        if groups.iter().any(|(sum, count)| !sum.is_finite() || !counts.contains(count)) {
             return Err(Undefined("a cluster has no values, or one that is not finite"));
         }
         if groups.len() == 1 {
             return Err(Undefined("a single cluster shows no spread between clusters"));
         }
         self.check(groups.len())?;
+        if may_overflow(groups.iter().map(|(sum, count)| sum.abs().max(*count)), groups.len()) {
+            // The same factor for both leaves their quotient as it is.
+            let groups: Vec<(f64, f64)> =
+                groups.iter().map(|(sum, count)| (sum * SMALLER, count * SMALLER)).collect();
+            return self.interval_of_groups(&groups);
+        }
+        self.interval_of_groups(groups)
+    }
+
+    fn interval_of_groups(&self, groups: &[(f64, f64)]) -> Result<Interval, Undefined> {
+        let observed = pooled_mean(groups.iter().copied());
+        let rounding = 1e-15 * observed.abs();
+        if groups.iter().all(|(sum, count)| (sum / count - observed).abs() <= rounding) {
+            return self.point(observed);
+        }
         let mut draws = Draws::from_seed(self.seed);
         let means = (0..self.resamples)
             .map(|_| pooled_mean(groups.iter().map(|_| groups[draws.index(groups.len())])))
             .collect();
-        self.interval(pooled_mean(groups.iter().copied()), means, || {
+        self.interval(observed, means, || {
             (0..groups.len())
                 .map(|left_out| {
                     let kept = groups.iter().enumerate().filter(|(i, _)| *i != left_out);
@@ -179,14 +215,15 @@ impl Bootstrap {
     /// ```
     ///
     /// # Errors
-    /// If there are fewer than two items, a setting is out of range, or the statistic is undefined on
-    /// the items themselves or on more than half of the resamples.
+    /// If there are fewer than two items or more than 2³² − 1, a setting is out of range, or the statistic
+    /// is undefined or not finite on the items themselves, undefined on more than half of the resamples, or
+    /// not finite on one of them.
     pub fn statistic(
         &self,
         n: usize,
         mut statistic: impl FnMut(&[usize]) -> Score,
     ) -> Result<Interval, Undefined> {
-        self.check(n)?;
+        self.check_items(n)?;
         let mut indices: Vec<usize> = (0..n).collect();
         let observed = statistic(&indices)?;
         let mut draws = Draws::from_seed(self.seed);
@@ -231,7 +268,7 @@ impl Bootstrap {
         n: usize,
         mut statistics: impl FnMut(&[usize]) -> [Score; N],
     ) -> [Result<Interval, Undefined>; N] {
-        if let Err(reason) = self.check(n) {
+        if let Err(reason) = self.check_items(n) {
             return [Err(reason); N];
         }
         let mut indices: Vec<usize> = (0..n).collect();
@@ -266,7 +303,27 @@ impl Bootstrap {
         if means.is_empty() {
             return Err(Undefined("no resamples"));
         }
-        self.interval(mean(xs)?, means.to_vec(), || leave_one_out_means(xs))
+        let observed = mean(xs)?;
+        if all_equal(xs) {
+            return self.point(observed);
+        }
+        if may_overflow(xs.iter().copied(), xs.len()) {
+            return self.from_means(&smaller(xs), &smaller(means)).map(larger);
+        }
+        self.interval(observed, means.to_vec(), || leave_one_out_means(xs))
+    }
+
+    /// The interval of values that do not differ.
+    fn point(&self, mean: f64) -> Result<Interval, Undefined> {
+        allowed_miss(self.confidence)?;
+        Ok(Interval { low: mean, high: mean })
+    }
+
+    fn check_items(&self, n: usize) -> Result<(), Undefined> {
+        match u32::try_from(n) {
+            Ok(_) => self.check(n),
+            Err(_) => Err(Undefined("more items than can be drawn")),
+        }
     }
 
     fn check(&self, n: usize) -> Result<(), Undefined> {
@@ -291,6 +348,7 @@ impl Bootstrap {
         leave_one_out: impl FnOnce() -> Vec<f64>,
     ) -> Result<Interval, Undefined> {
         let tail = allowed_miss(self.confidence)? / 2.0;
+        all_finite(&[observed])?;
         match self.method {
             BootstrapMethod::Bca => resampled.sort_unstable_by(f64::total_cmp),
             _ => sort_ends(&mut resampled, tail),
@@ -303,7 +361,12 @@ impl Bootstrap {
         match self.method {
             BootstrapMethod::Percentile => Ok(Interval { low, high }),
             BootstrapMethod::Basic => {
-                Ok(Interval { low: 2.0 * observed - high, high: 2.0 * observed - low })
+                let twice = 2.0 * observed;
+                let mirrored = |end: f64| match twice.is_finite() {
+                    true => twice - end,
+                    false => observed + (observed - end),
+                };
+                Ok(Interval { low: mirrored(high), high: mirrored(low) })
             }
             BootstrapMethod::Bca => {
                 let bias = normal::quantile(share_below(&resampled, observed));
@@ -321,6 +384,20 @@ impl Bootstrap {
             }
         }
     }
+}
+
+/// Returns `true` if a sum of n of these values, whichever they are, might be too large for a number.
+fn may_overflow(values: impl Iterator<Item = f64>, n: usize) -> bool {
+    values.fold(0.0, |largest: f64, x| largest.max(x.abs())) * length(n) > f64::MAX / 4.0
+}
+
+fn smaller(xs: &[f64]) -> Vec<f64> {
+    xs.iter().map(|x| x * SMALLER).collect()
+}
+
+/// The interval of the values that [`smaller`] scaled down.
+fn larger(interval: Interval) -> Interval {
+    Interval { low: interval.low / SMALLER, high: interval.high / SMALLER }
 }
 
 /// Sorts as much of both ends as the quantiles at `tail` from them need; what is between is in no order.
@@ -435,8 +512,10 @@ pub fn resampled_means<R: AsRef<[usize]>>(
             }
             if resample.is_empty() {
                 Err(Undefined("an empty resample"))
-            } else {
+            } else if sum.is_finite() {
                 Ok(sum / length(resample.len()))
+            } else {
+                Ok(mean_of_huge(resample.iter().map(|index| &xs[*index])))
             }
         })
         .collect()
@@ -568,7 +647,81 @@ mod tests {
     fn equal_values_give_a_point() {
         for method in [BootstrapMethod::Percentile, BootstrapMethod::Basic, BootstrapMethod::Bca] {
             let bootstrap = Bootstrap { method, ..Bootstrap::default() };
-            assert_eq!(bootstrap.mean(&[1.0; 7]), Ok(Interval { low: 1.0, high: 1.0 }));
+            for x in [1.0, 0.1, -0.3, 0.0, 5e-324, 1.7e308, f64::MIN] {
+                let point = Ok(Interval { low: x, high: x });
+                for n in [2, 3, 7, 100] {
+                    let xs = vec![x; n];
+                    assert_eq!(bootstrap.mean(&xs), point, "{method:?} {x} {n}");
+                    assert_eq!(bootstrap.from_means(&xs, &[x, x]), point, "{method:?} {x} {n}");
+                    let clusters: Vec<usize> = (0..n).map(|item| usize::from(item == 0)).collect();
+                    let clustered = bootstrap.clustered_mean(&xs, &clusters);
+                    assert_eq!(clustered, point, "{method:?} {x} {n}");
+                }
+            }
+            // 0.1 and 0.3 / 3 differ by rounding.
+            let pooled = bootstrap.pooled_mean(&[(0.1, 1.0), (0.1 + 0.2, 3.0)]).unwrap();
+            assert!(pooled.width() == 0.0 && pooled.contains((0.1 + (0.1 + 0.2)) / 4.0));
+            let impossible = Bootstrap { confidence: 1.0, ..bootstrap };
+            assert!(impossible.mean(&[1.0; 7]).is_err());
+            let impossible = Bootstrap { resamples: 0, ..bootstrap };
+            assert!(impossible.mean(&[1.0; 7]).is_err());
+            assert!(impossible.clustered_mean(&[1.0; 7], &[0, 1, 2, 3, 4, 5, 6]).is_err());
+        }
+    }
+
+    #[test]
+    fn the_largest_values_have_the_interval_of_others_scaled() {
+        let plain = [1.7, 1.1, -1.3, 0.2, 1.6, 0.9, -0.4];
+        let clusters = [0, 0, 1, 1, 2, 3, 3];
+        let scale = f64::from_bits((1023 + 1023) << 52);
+        let huge = plain.map(|x| x * scale);
+        for method in [BootstrapMethod::Percentile, BootstrapMethod::Basic, BootstrapMethod::Bca] {
+            let bootstrap = Bootstrap { method, ..Bootstrap::default() };
+            let scaled = |interval: Interval| Interval {
+                low: interval.low * scale,
+                high: interval.high * scale,
+            };
+            assert_eq!(bootstrap.mean(&huge), bootstrap.mean(&plain).map(scaled), "{method:?}");
+            assert_eq!(
+                bootstrap.clustered_mean(&huge, &clusters),
+                bootstrap.clustered_mean(&plain, &clusters).map(scaled),
+                "{method:?}"
+            );
+        }
+        let indices = [[0, 0, 0, 4, 4, 4, 0], [1, 2, 3, 4, 5, 6, 0], [2, 2, 2, 2, 2, 2, 6]];
+        let interval = |xs: &[f64]| {
+            Bootstrap::default().from_means(xs, &resampled_means(xs, &indices).unwrap()).unwrap()
+        };
+        let (huge, plain) = (interval(&huge), interval(&plain));
+        assert!((huge.low / scale - plain.low).abs() < 1e-12, "{huge:?} {plain:?}");
+        assert!((huge.high / scale - plain.high).abs() < 1e-12, "{huge:?} {plain:?}");
+    }
+
+    #[test]
+    fn numbers_of_values_are_checked() {
+        let bootstrap = Bootstrap::default();
+        for count in [f64::NAN, f64::INFINITY, 0.5, 0.0, -1.0] {
+            assert!(bootstrap.pooled_mean(&[(1.0, count), (1.0, 1.0)]).is_err(), "{count}");
+        }
+        let many = bootstrap.pooled_mean(&[(1e308, 1e308), (1e308, 1.7e308)]).unwrap();
+        assert!(many.low > 0.5 && many.high == 1.0, "{many:?}");
+        assert!(bootstrap.statistic(usize::MAX, |_| Ok(1.0)).is_err());
+        assert_eq!(bootstrap.statistics(usize::MAX, |_| [Ok(1.0)]).map(|one| one.is_err()), [true]);
+    }
+
+    #[test]
+    fn a_statistic_that_is_not_a_number_has_no_interval() {
+        for method in [BootstrapMethod::Percentile, BootstrapMethod::Basic, BootstrapMethod::Bca] {
+            let bootstrap = Bootstrap { method, resamples: 50, ..Bootstrap::default() };
+            for bad in [f64::NAN, f64::INFINITY] {
+                let mut calls = 0;
+                // On the items themselves, and nowhere else.
+                let found = bootstrap.statistic(5, |drawn| {
+                    calls += 1;
+                    Ok(if calls == 1 { bad } else { length(drawn[0]) })
+                });
+                assert!(found.is_err(), "{method:?} {bad}");
+            }
         }
     }
 }

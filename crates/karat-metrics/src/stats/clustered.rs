@@ -69,17 +69,29 @@ impl ClusteredRate {
     /// # Ok::<(), karat_metrics::Undefined>(())
     /// ```
     ///
+    /// Clusters without a trial do not count.
+    ///
     /// # Errors
-    /// As [`of`](Self::of).
+    /// As [`of`](Self::of), and if a cluster has more hits than trials, or there are more than 2⁶⁴ − 1
+    /// trials.
     pub fn of_counts(
         clusters: impl IntoIterator<Item = (u64, u64, u64)>,
     ) -> Result<Self, Undefined> {
-        let clusters: Vec<(u64, u64, u64)> =
-            clusters.into_iter().filter(|(_, size, times)| size * times > 0).collect();
-        let (mut hits, mut of, mut number) = (0, 0, 0);
-        for (hit, size, times) in &clusters {
+        let clusters: Vec<(u64, u64, u64)> = clusters
+            .into_iter()
+            .filter(|(hit, size, times)| *times > 0 && (*hit > 0 || *size > 0))
+            .collect();
+        if clusters.iter().any(|(hit, size, _)| hit > size) {
+            return Err(Undefined("more successes than trials"));
+        }
+        // No cluster has fewer trials than hits or than 1, so the number of trials is the largest sum.
+        let trials = clusters
+            .iter()
+            .try_fold(0_u64, |sum, (_, size, times)| sum.checked_add(size.checked_mul(*times)?));
+        let of = trials.ok_or(Undefined("more trials than can be counted"))?;
+        let (mut hits, mut number) = (0, 0);
+        for (hit, _, times) in &clusters {
             hits += hit * times;
-            of += size * times;
             number += times;
         }
         if of == 0 {
@@ -115,7 +127,7 @@ impl ClusteredRate {
     /// Returns Wilson's interval for the effective sample size.
     ///
     /// # Errors
-    /// If the confidence is not between 0 and 1.
+    /// If the confidence is not between 0 and 1, or the fields were changed to values that no trials have.
     pub fn wilson(&self, confidence: f64) -> Result<Interval, Undefined> {
         let miss = allowed_miss(confidence)?;
         Ok(self.scaled(miss)?.score(normal::upper_quantile(miss / 2.0)))
@@ -124,7 +136,7 @@ impl ClusteredRate {
     /// Returns the one-sided upper Clopper-Pearson bound for the effective sample size.
     ///
     /// # Errors
-    /// If the confidence is not between 0 and 1.
+    /// As [`wilson`](Self::wilson).
     pub fn clopper_pearson_upper(&self, confidence: f64) -> Result<f64, Undefined> {
         let miss = allowed_miss(confidence)?;
         Ok(self.scaled(2.0 * miss)?.exact_high(miss))
@@ -133,7 +145,7 @@ impl ClusteredRate {
     /// Returns the one-sided lower Clopper-Pearson bound for the effective sample size.
     ///
     /// # Errors
-    /// If the confidence is not between 0 and 1.
+    /// As [`wilson`](Self::wilson).
     pub fn clopper_pearson_lower(&self, confidence: f64) -> Result<f64, Undefined> {
         let miss = allowed_miss(confidence)?;
         Ok(self.scaled(2.0 * miss)?.exact_low(miss))
@@ -147,7 +159,11 @@ impl ClusteredRate {
         let z = normal::upper_quantile(outside / 2.0);
         let t = student::two_sided_quantile(outside, self.freedom);
         let rate = Rate::new(self.hits, self.of)?;
-        Ok(rate.scaled((self.effective * (z / t).powi(2)).clamp(1.0, real(self.of))))
+        let worth = self.effective * (z / t).powi(2);
+        if worth.is_nan() {
+            return Err(Undefined("the effective number of trials is not known"));
+        }
+        Ok(rate.scaled(worth.clamp(1.0, real(self.of))))
     }
 }
 
@@ -239,5 +255,54 @@ mod tests {
         assert!(interval.low == 0.0 && interval.high > 0.25, "{interval:?}");
         assert!(ClusteredRate::of((0..20).map(|_| (1, true))).is_err());
         assert!(ClusteredRate::of([]).is_err());
+    }
+
+    #[test]
+    fn clusters_with_more_hits_than_trials_are_refused() {
+        let refused = Err(Undefined("more successes than trials"));
+        assert_eq!(ClusteredRate::of_counts([(5, 2, 1), (0, 2, 1)]), refused);
+        assert_eq!(ClusteredRate::of_counts([(1, 0, 1), (1, 2, 1), (0, 2, 1)]), refused);
+        // What does not exist, or has no trial, does not count.
+        let counted = ClusteredRate::of_counts([(1, 2, 1), (0, 3, 2)]);
+        assert!(counted.is_ok());
+        assert_eq!(ClusteredRate::of_counts([(9, 2, 0), (1, 2, 1), (0, 0, 7), (0, 3, 2)]), counted);
+    }
+
+    #[test]
+    fn counts_are_summed_or_refused_however_large() {
+        let most = u64::MAX;
+        let refused = Err(Undefined("more trials than can be counted"));
+        assert_eq!(ClusteredRate::of_counts([(0, most, 2)]), refused);
+        assert_eq!(ClusteredRate::of_counts([(0, most, 1), (0, 1, 1)]), refused);
+        assert_eq!(ClusteredRate::of_counts([(0, 1 << 32, 1 << 32)]), refused);
+        for clusters in [[(1, 1, most / 2), (0, 1, most / 2)], [(3, most / 2, 1), (0, most / 2, 1)]]
+        {
+            let rate = ClusteredRate::of_counts(clusters).unwrap();
+            let interval = rate.wilson(0.95).unwrap();
+            assert!(interval.contains(real(rate.hits) / real(rate.of)), "{rate:?} {interval:?}");
+            assert!(rate.clopper_pearson_upper(0.95).unwrap() >= interval.low, "{rate:?}");
+        }
+    }
+
+    #[test]
+    fn fields_that_no_trials_have_give_no_interval() {
+        let rate = ClusteredRate::of([(1, true), (1, false), (2, true)]).unwrap();
+        for broken in [
+            ClusteredRate { effective: f64::NAN, ..rate },
+            ClusteredRate { freedom: f64::NAN, ..rate },
+            ClusteredRate { freedom: 0.0, ..rate },
+            ClusteredRate { hits: 4, ..rate },
+        ] {
+            assert!(broken.wilson(0.95).is_err(), "{broken:?}");
+            assert!(broken.clopper_pearson_upper(0.95).is_err(), "{broken:?}");
+        }
+        for rate in [
+            ClusteredRate { freedom: f64::INFINITY, ..rate },
+            ClusteredRate { effective: f64::INFINITY, ..rate },
+            ClusteredRate { effective: -1.0, ..rate },
+        ] {
+            let interval = rate.wilson(0.95).unwrap();
+            assert!(interval.low <= interval.high, "{rate:?} {interval:?}");
+        }
     }
 }

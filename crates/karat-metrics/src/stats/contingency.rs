@@ -155,7 +155,8 @@ impl Tables {
             term *= real(self.good - cell) / real(cell + 1) * real(self.drawn - cell)
                 / real((self.bad + cell + 1) - self.drawn);
             sum += term;
-            if term < 1e-17 * sum {
+            // Also if both are 0: what is smaller than any number stays so.
+            if term <= 1e-17 * sum {
                 break;
             }
         }
@@ -169,7 +170,7 @@ impl Tables {
             term *= real(cell + 1) / real(self.good - cell)
                 * (real((self.bad + cell + 1) - self.drawn) / real(self.drawn - cell));
             sum += term;
-            if term < 1e-17 * sum {
+            if term <= 1e-17 * sum {
                 break;
             }
         }
@@ -222,6 +223,14 @@ mod tests {
         let z = 1e6 / 1e12f64.sqrt() * 2.0;
         let normal = 2.0 * normal::upper_tail(z);
         assert!((p - normal).abs() < 1e-4, "{p} {normal}");
+    }
+
+    #[test]
+    fn tables_too_unlikely_for_a_number_are_answered_at_once() {
+        let half = 500_000_000_000;
+        // Each tail has 10^11 tables, and all of them round to 0.
+        assert_eq!(fisher_exact(400_000_000_000, half, 100_000_000_000, half), Ok(0.0));
+        assert_eq!(fisher_exact(100_000_000_000, half, 400_000_000_000, half), Ok(0.0));
     }
 
     #[test]

@@ -98,6 +98,18 @@ impl ExactSum {
 
     /// Returns bytes that are the same for equal sums, however they were added up; for
     /// [`from_bytes`](Self::from_bytes).
+    ///
+    /// ```
+    /// use karat_metrics::stats::ExactSum;
+    ///
+    /// let sum = |terms: &[f64]| {
+    ///     let mut sum = ExactSum::default();
+    ///     terms.iter().for_each(|term| sum.add(*term));
+    ///     sum
+    /// };
+    /// // 0.1 + 0.2 + 0.3 and 0.3 + 0.2 + 0.1 differ if they are rounded on the way.
+    /// assert_eq!(sum(&[0.1, 0.2, 0.3]).to_bytes(), sum(&[0.3, 0.2, 0.1]).to_bytes());
+    /// ```
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         if self.high.is_nan() {
@@ -116,6 +128,19 @@ impl ExactSum {
     }
 
     /// Reads what [`to_bytes`](Self::to_bytes) wrote; none if it is something else.
+    ///
+    /// ```
+    /// use karat_metrics::stats::ExactSum;
+    ///
+    /// // Half of the sum was taken on another machine.
+    /// let mut elsewhere = ExactSum::default();
+    /// elsewhere.add(1e100);
+    /// elsewhere.add(1.0);
+    /// let mut here = ExactSum::from_bytes(&elsewhere.to_bytes()).unwrap();
+    /// here.add(-1e100);
+    /// assert_eq!(here.value(), 1.0);
+    /// assert_eq!(ExactSum::from_bytes(b"something else"), None);
+    /// ```
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<ExactSum> {
         if *bytes == [u8::MAX] {

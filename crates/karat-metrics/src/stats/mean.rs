@@ -1,10 +1,12 @@
 //! Location and spread of a list of values.
 //!
 //! An empty list, a NaN or an infinity is [`Undefined`] in every function, where numpy and scipy
-//! return NaN.
+//! return NaN. Sums that are too large for a number are taken exactly, and means of them are finite.
+
+use std::borrow::Cow;
 
 use super::special::student;
-use super::{Interval, QuantileMethod, all_finite, allowed_miss, length, quantile};
+use super::{ExactSum, Interval, QuantileMethod, all_finite, allowed_miss, length, quantile};
 use crate::{Score, Undefined};
 
 const EMPTY: Undefined = Undefined("no values");
@@ -29,16 +31,24 @@ pub fn mean(xs: &[f64]) -> Score {
     match xs {
         [] => Err(EMPTY),
         // Equal values have exactly that mean; their rounded sum might not.
-        [first, rest @ ..] if rest.iter().all(|x| x == first) => Ok(*first),
+        [first, ..] if all_equal(xs) => Ok(*first),
         _ => {
             let sum: f64 = xs.iter().sum();
-            if sum.is_finite() {
-                Ok(sum / length(xs.len()))
-            } else {
-                Ok(xs.iter().map(|x| x / length(xs.len())).sum())
-            }
+            Ok(if sum.is_finite() { sum / length(xs.len()) } else { mean_of_huge(xs.iter()) })
         }
     }
+}
+
+pub(super) fn all_equal(xs: &[f64]) -> bool {
+    xs.iter().all(|x| *x == xs[0])
+}
+
+/// The mean of finite values whose sum is too large for a number.
+pub(super) fn mean_of_huge<'a>(xs: impl ExactSizeIterator<Item = &'a f64>) -> f64 {
+    let count = xs.len() as u64;
+    let mut sum = ExactSum::default();
+    xs.for_each(|x| sum.add(*x));
+    sum.mean(count)
 }
 
 /// Returns the sample standard deviation, with n − 1 in the denominator. It is exactly 0 for equal
@@ -91,7 +101,7 @@ pub fn sem(xs: &[f64]) -> Score {
 }
 
 /// Returns Student's interval for the mean: mean ± t·s/√n, for values that are roughly normal or
-/// many.
+/// many. An end that is too large for a number is infinite.
 ///
 /// ```
 /// use karat_metrics::stats::t_interval;
@@ -108,12 +118,31 @@ pub fn sem(xs: &[f64]) -> Score {
 /// without error. (scipy returns an interval of no width, or NaN, depending on the function.)
 pub fn t_interval(xs: &[f64], confidence: f64) -> Result<Interval, Undefined> {
     let outside = allowed_miss(confidence)?;
-    let (centre, error) = (mean(xs)?, sem(xs)?);
-    if error == 0.0 {
+    let interval = students(xs, outside)?;
+    if all_equal(xs) {
         return Err(Undefined("all values are equal, so their spread is not known"));
     }
+    Ok(interval)
+}
+
+/// Student's interval that leaves out the share `outside`; of no width for equal values.
+pub(super) fn students(xs: &[f64], outside: f64) -> Result<Interval, Undefined> {
+    let (xs, by) = magnified(xs);
+    let (centre, error) = (mean(&xs)?, sem(&xs)?);
     let margin = student::two_sided_quantile(outside, length(xs.len()) - 1.0) * error;
-    Ok(Interval { low: centre - margin, high: centre + margin })
+    Ok(Interval { low: (centre - margin) / by, high: (centre + margin) / by })
+}
+
+/// The values and 1, or if all are so small that their standard error may round to 0, the values times a
+/// power of two and that power: it costs no digits.
+pub(super) fn magnified(xs: &[f64]) -> (Cow<'_, [f64]>, f64) {
+    const SMALL: f64 = 1e-290;
+    // 2^600
+    const BY: f64 = f64::from_bits((1023 + 600) << 52);
+    if xs.iter().any(|x| x.abs() >= SMALL || x.is_nan()) {
+        return (Cow::Borrowed(xs), 1.0);
+    }
+    (xs.iter().map(|x| x * BY).collect(), BY)
 }
 
 /// Returns the median: the middle value, or the mean of the two middle values.
@@ -155,7 +184,7 @@ pub fn geometric_mean(xs: &[f64]) -> Score {
     }
     match xs {
         [] => Err(EMPTY),
-        [first, rest @ ..] if rest.iter().all(|x| x == first) => Ok(first.abs()),
+        [first, ..] if all_equal(xs) => Ok(first.abs()),
         _ if xs.contains(&0.0) => Ok(0.0),
         _ => {
             let logs: Vec<f64> = xs.iter().map(|x| libm::log(*x)).collect();
@@ -191,6 +220,30 @@ mod tests {
         assert!(sample_std(&[1e-200, -1e-200]).unwrap() > 1e-200);
         assert!(sample_std(&[f64::MAX, f64::MAX, f64::MIN]).is_err());
         assert!(median(&[f64::MIN, f64::MAX]).is_ok_and(|median| median == 0.0));
+    }
+
+    #[test]
+    fn means_of_the_largest_values_stay_between_them() {
+        let below = f64::MAX.next_down();
+        for n in 2..200 {
+            let mut xs = vec![f64::MAX; n];
+            xs[0] = below;
+            let centre = mean(&xs).unwrap();
+            assert!((below.next_down()..=f64::MAX).contains(&centre), "{n}: {centre}");
+            xs[1] = f64::MIN;
+            assert!(mean(&xs).unwrap().is_finite(), "{n}");
+        }
+    }
+
+    #[test]
+    fn the_smallest_values_have_an_interval() {
+        // The mean is 1.2e-324 and its standard error, too; the ends are 3.2 of them away.
+        let interval = t_interval(&[0.0, 0.0, 0.0, 5e-324], 0.95).unwrap();
+        assert_eq!(interval, Interval { low: -5e-324, high: 5e-324 });
+        let (small, plain) = ([1e-300, 2e-300, 4e-300], [1.0, 2.0, 4.0]);
+        let (small, plain) = (t_interval(&small, 0.9).unwrap(), t_interval(&plain, 0.9).unwrap());
+        assert!((small.low / 1e-300 - plain.low).abs() < 1e-12, "{small:?} {plain:?}");
+        assert!((small.high / 1e-300 - plain.high).abs() < 1e-12, "{small:?} {plain:?}");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! tests ([`sign_flip`](super::sign_flip) and [`sign_test`]) assume only that a difference is as
 //! likely to be positive as negative.
 
+use super::mean::{magnified, students};
 use super::special::student;
 use super::{Interval, all_finite, allowed_miss, length, mcnemar_exact, mean, sem};
 use crate::{Score, Undefined};
@@ -45,13 +46,14 @@ pub struct TTest {
 /// If the lists differ in length, there are fewer than two pairs, a difference is not finite, or all
 /// differences are equal up to rounding: there is no spread to measure the mean by. (For equal
 /// differences scipy's `ttest_rel` returns t = ±∞ and p = 0, which claims certainty from two pairs,
-/// or NaN if they are zero.)
+/// or NaN if they are zero.) Differences of any size have a t, the smallest numbers too; an end of the
+/// interval that is too large for a number is infinite.
 pub fn paired_t_test(a: &[f64], b: &[f64]) -> Result<TTest, Undefined> {
     let differences = differences(a, b)?;
-    let mean_difference = mean(&differences)?;
-    let error = sem(&differences)?;
+    let (scaled, by) = magnified(&differences);
+    let (centre, error) = (mean(&scaled)?, sem(&scaled)?);
     check_spread(&differences, a, b)?;
-    let t = mean_difference / error;
+    let (mean_difference, t) = (centre / by, centre / error);
     let degrees = length(differences.len()) - 1.0;
     Ok(TTest {
         mean_difference,
@@ -80,10 +82,7 @@ pub fn paired_t_test(a: &[f64], b: &[f64]) -> Result<TTest, Undefined> {
 /// confidence is not between 0 and 1.
 pub fn paired_t_interval(a: &[f64], b: &[f64], confidence: f64) -> Result<Interval, Undefined> {
     let differences = differences(a, b)?;
-    let outside = allowed_miss(confidence)?;
-    let (centre, error) = (mean(&differences)?, sem(&differences)?);
-    let margin = student::two_sided_quantile(outside, length(differences.len()) - 1.0) * error;
-    Ok(Interval { low: centre - margin, high: centre + margin })
+    students(&differences, allowed_miss(confidence)?)
 }
 
 /// Returns the exact two-sided p-value of the sign test, which only looks at which of a and b is
@@ -155,6 +154,17 @@ mod tests {
         assert_eq!(paired_t_test(&[1.0], &[0.0]), Err(single));
         assert_eq!(paired_t_interval(&[1.0], &[0.0], 0.95), Err(single));
         assert_eq!(paired_t_test(&[], &[]), Err(Undefined("no values")));
+    }
+
+    #[test]
+    fn the_smallest_differences_have_the_t_of_others_like_them() {
+        // Mean and standard error are a quarter of the only difference, whatever its size.
+        for size in [1.0, 1e-200, 1e-300, 5e-324] {
+            let test = paired_t_test(&[0.0, 0.0, 0.0, size], &[0.0; 4]).unwrap();
+            assert!((test.t - 1.0).abs() < 1e-15, "{size}: {test:?}");
+            assert!((test.p_two_sided - 0.391_002_218_955_770_6).abs() < 1e-12, "{size}: {test:?}");
+            assert!(test.interval.low < 0.0 && test.interval.high >= size, "{size}: {test:?}");
+        }
     }
 
     #[test]

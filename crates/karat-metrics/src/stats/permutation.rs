@@ -42,11 +42,17 @@ pub const MAX_ENUMERATED: u32 = 40;
 /// Cells times weights that counting may touch: about a tenth of a second.
 const MAX_COUNTING_WORK: usize = 100_000_000;
 
+/// Cells that counting may fill: 32 MiB. With more of them, the work allows few differences only.
+const MAX_CELLS: usize = 1 << 22;
+
 /// Differences this much smaller than the largest are taken for rounding, and count as zero.
 const ROUNDING: f64 = 1e-12;
 
+/// 2^-66: as many differences as fit in memory, of any size, do not overflow when they are summed.
+const SMALLER: f64 = f64::from_bits((1023 - 66) << 52);
+
 /// Runs the sign-flip test on paired differences. Zero differences are ignored; if there are no
-/// others, p is 1.
+/// others, p is 1. Their scale does not matter: the largest numbers are scaled down before they are summed.
 ///
 /// `max_exact` is the largest number of non-zero differences whose signs are all listed (at most
 /// [`MAX_ENUMERATED`]; 30 takes milliseconds, 40 a fraction of a second) when counting does not
@@ -77,8 +83,11 @@ pub fn sign_flip(
         return Err(Undefined("no differences"));
     }
     let largest = differences.iter().map(|d| d.abs()).fold(0.0, f64::max);
-    let present: Vec<f64> =
+    let mut present: Vec<f64> =
         differences.iter().copied().filter(|d| d.abs() > ROUNDING * largest).collect();
+    if largest * length(present.len()) > f64::MAX / 4.0 {
+        present.iter_mut().for_each(|difference| *difference *= SMALLER);
+    }
     let exact = |at_least: f64, at_most: f64| PermutationTest {
         p: alternative.p(at_least, at_most).clamp(f64::MIN_POSITIVE, 1.0),
         exact: true,
@@ -129,8 +138,16 @@ fn tails_by_counting(differences: &[f64]) -> Option<(f64, f64)> {
         return Some(fair_coin_tails(ups as u64, differences.len() as u64));
     }
     let total = weights.iter().try_fold(0usize, |sum, weight| sum.checked_add(*weight))?;
-    let affordable = total.checked_mul(weights.len())? <= MAX_COUNTING_WORK;
-    affordable.then(|| tails_of_whole_weights(&weights, positive(&weights)))
+    if total.checked_mul(weights.len())? > MAX_COUNTING_WORK {
+        return None;
+    }
+    if total > MAX_CELLS {
+        // At most 23 of them, whose signs are listed faster. The tails are the same: both are exact.
+        let whole =
+            differences.iter().zip(&weights).map(|(d, weight)| length(*weight).copysign(*d));
+        return Some(tails_by_listing(&whole.collect::<Vec<f64>>()));
+    }
+    Some(tails_of_whole_weights(&weights, positive(&weights)))
 }
 
 /// P(X >= ups) and P(X <= ups) for X heads in n tosses.
@@ -305,6 +322,38 @@ mod tests {
             assert!(exact.exact && !random.exact);
             assert!((exact.p - random.p).abs() < 0.005, "{alternative:?}: {exact:?} {random:?}");
         }
+    }
+
+    #[test]
+    fn the_scale_of_the_differences_does_not_matter() {
+        let sizes = [1.5, 1.123_456_7, 1.7];
+        for scale in [5e-324, 1e-320, 1e-200, 1.0, 1e308] {
+            let differences = sizes.map(|size| size * scale);
+            // Better on all three items: 1 of 8 patterns.
+            let listed = sign_flip(&differences, Alternative::Greater, 30, 0, 0).unwrap();
+            assert_eq!((listed.p, listed.exact), (0.125, true), "{scale}");
+            let drawn = sign_flip(&differences, Alternative::Greater, 0, 9_999, 0).unwrap();
+            assert!(drawn.exact || (drawn.p - 0.125).abs() < 0.02, "{scale}: {drawn:?}");
+        }
+        let mixed = [f64::MAX, -f64::MAX, f64::MAX, 1.0];
+        let test = sign_flip(&mixed, Alternative::Greater, 30, 0, 0).unwrap();
+        assert!((test.p - 0.5).abs() < 1e-15, "{test:?}");
+    }
+
+    #[test]
+    fn a_few_whole_differences_of_very_different_sizes_are_listed() {
+        // Counting would fill a table of 49,999,999 cells.
+        let test = sign_flip(&[1.0, 49_999_998.0], Alternative::Greater, 0, 0, 0).unwrap();
+        assert_eq!((test.p, test.exact), (0.25, true));
+        let sizes = [1_009].into_iter().chain((0..11).map(|i| 600_000 + i * 7_919));
+        let signed = sizes.zip(0..).map(|(size, i)| if i % 4 == 1 { -size } else { size });
+        let differences: Vec<f64> = signed.map(f64::from).collect();
+        let weights = whole_multiples(&differences).unwrap();
+        let ups = differences.iter().zip(&weights).filter(|(d, _)| **d > 0.0);
+        let observed = ups.map(|(_, weight)| *weight).sum();
+        assert!(weights.iter().sum::<usize>() > MAX_CELLS);
+        let counted = tails_of_whole_weights(&weights, observed);
+        assert_eq!(tails_by_counting(&differences), Some(counted));
     }
 
     #[test]

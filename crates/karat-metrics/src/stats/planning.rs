@@ -47,8 +47,8 @@ pub fn sample_size_for_floor(floor: f64, failures: u64, confidence: f64) -> u64 
 /// Returns the smallest mean difference that a two-sided paired t-test at level `alpha` on n items
 /// finds with the given power: (t(1 − alpha/2) + t(power)) · s / √n. Slightly cautious for few items.
 ///
-/// It is 0 for differences without spread, and infinite for fewer than two items, and for arguments
-/// outside their range.
+/// It is 0 for differences without spread, and infinite for fewer than two items, for an infinite
+/// spread, and for arguments outside their range.
 ///
 /// ```
 /// use karat_metrics::stats::minimum_detectable_effect;
@@ -60,8 +60,12 @@ pub fn sample_size_for_floor(floor: f64, failures: u64, confidence: f64) -> u64 
 #[must_use]
 pub fn minimum_detectable_effect(std_of_differences: f64, n: u64, alpha: f64, power: f64) -> f64 {
     let possible = |p: f64| p > 0.0 && p < 1.0;
-    if n < 2 || !possible(alpha) || !possible(power) || !(0.0..).contains(&std_of_differences) {
+    let spread = 0.0..=f64::MAX;
+    if n < 2 || !possible(alpha) || !possible(power) || !spread.contains(&std_of_differences) {
         return f64::INFINITY;
+    }
+    if std_of_differences == 0.0 {
+        return 0.0;
     }
     let degrees = real(n) - 1.0;
     let to_reject = student::two_sided_quantile(alpha, degrees);
@@ -70,7 +74,12 @@ pub fn minimum_detectable_effect(std_of_differences: f64, n: u64, alpha: f64, po
     } else {
         -student::two_sided_quantile(2.0 * power, degrees)
     };
-    (to_reject + to_reach).max(0.0) * std_of_differences / real(n).sqrt()
+    let distance = to_reject + to_reach;
+    if distance.is_nan() {
+        // Both quantiles are beyond the numbers.
+        return f64::INFINITY;
+    }
+    distance.max(0.0) * std_of_differences / real(n).sqrt()
 }
 
 /// Returns the smallest number of paired items at which [`minimum_detectable_effect`] is at most
@@ -134,6 +143,9 @@ mod tests {
             (f64::NAN, 10, 0.05, 0.8),
             (1.0, 10, 0.0, 0.8),
             (1.0, 10, 0.05, 1.0),
+            (f64::INFINITY, 10, 0.05, 0.8),
+            (f64::INFINITY, 10, 0.05, 0.01),
+            (1.0, 2, 5e-324, 5e-324),
         ] {
             assert_eq!(minimum_detectable_effect(std, n, alpha, power), f64::INFINITY);
         }
@@ -145,6 +157,7 @@ mod tests {
         assert_eq!(sample_size_for_ceiling(1.0, 7, 0.95), 7);
         assert_eq!(sample_size_for_effect(0.0, 0.1, 0.05, 0.8), 2);
         assert_eq!(minimum_detectable_effect(0.0, 2, 0.05, 0.8), 0.0);
+        assert_eq!(minimum_detectable_effect(0.0, 2, 5e-324, 0.8), 0.0);
     }
 
     #[test]

@@ -87,8 +87,10 @@ pub fn quantile(xs: &[f64], q: f64, method: QuantileMethod) -> Score {
 /// assert_eq!(quantile_of_sorted(&sorted, 1.0, QuantileMethod::Linear), Ok(9.0));
 /// ```
 ///
+/// The list is not searched: values in another order give a meaningless quantile.
+///
 /// # Errors
-/// If the list is empty or q is not between 0 and 1.
+/// If the list is empty, q is not between 0 and 1, or a value next to the quantile is not finite.
 pub fn quantile_of_sorted(sorted: &[f64], q: f64, method: QuantileMethod) -> Score {
     let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else {
         return Err(Undefined("no values"));
@@ -97,18 +99,17 @@ pub fn quantile_of_sorted(sorted: &[f64], q: f64, method: QuantileMethod) -> Sco
         return Err(Undefined("a quantile must lie between 0 and 1"));
     }
     let position = method.position(length(sorted.len()), q);
-    if position <= 0.0 {
-        return Ok(*first);
-    }
-    let below = position.floor();
+    let below = position.max(0.0).floor();
     let share = position - below;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 < below < n")]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 <= below < n")]
     let index = below as usize;
-    match (sorted.get(index), sorted.get(index + 1)) {
-        (Some(low), Some(high)) if share > 0.0 => Ok(interpolate(*low, *high, share)),
-        (Some(value), _) => Ok(*value),
-        (None, _) => Ok(*last),
-    }
+    let value = match (sorted.get(index), sorted.get(index + 1)) {
+        _ if position <= 0.0 => *first,
+        (Some(low), Some(high)) if share > 0.0 => interpolate(*low, *high, share),
+        (Some(value), _) => *value,
+        (None, _) => *last,
+    };
+    if value.is_finite() { Ok(value) } else { Err(Undefined("a value is not a finite number")) }
 }
 
 /// From the nearer end, so that a share of 0 or 1 gives that end exactly.
@@ -184,5 +185,8 @@ mod tests {
         assert!(quantile(&[1.0], 1.1, QuantileMethod::Linear).is_err());
         assert!(quantile(&[1.0], f64::NAN, QuantileMethod::Linear).is_err());
         assert!(quantile(&[f64::NAN], 0.5, QuantileMethod::Linear).is_err());
+        for bad in [&[f64::NAN][..], &[f64::NEG_INFINITY, f64::INFINITY], &[1.0, f64::NAN]] {
+            assert!(quantile_of_sorted(bad, 0.5, QuantileMethod::Linear).is_err(), "{bad:?}");
+        }
     }
 }

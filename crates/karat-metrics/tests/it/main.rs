@@ -19,5 +19,6 @@ mod ranking_properties;
 mod ranx;
 mod sklearn_classification;
 mod stats_ci;
+mod stats_edges;
 mod stats_properties;
 mod trec_eval;

@@ -1,6 +1,9 @@
 //! Student's t distribution, through the incomplete beta function.
 
-use super::beta;
+use super::{beta, normal};
+
+/// Beyond this the distribution is the normal one to the last digit; no count comes near it.
+const AS_GOOD_AS_NORMAL: f64 = 1e20;
 
 /// P(T > t) with the given degrees of freedom (> 0).
 pub(in crate::stats) fn upper_tail(t: f64, degrees: f64) -> f64 {
@@ -16,18 +19,30 @@ pub(in crate::stats) fn upper_tail(t: f64, degrees: f64) -> f64 {
 
 /// Returns the t with P(|T| > t) = `outside` under Student's distribution with the given degrees of
 /// freedom: infinity for 0, 0 for 1, and NaN if `outside` is not a probability or the degrees are not
-/// positive.
+/// positive. Infinite degrees of freedom give the quantile of the normal distribution. It is infinite, too,
+/// where few degrees make it larger than any number.
 ///
 /// ```
 /// use karat_metrics::stats::student_two_sided_quantile;
 ///
 /// let t = student_two_sided_quantile(0.05, 10.0);
 /// assert!((t - 2.228_138_851_986_274).abs() < 1e-12);
+/// let z = student_two_sided_quantile(0.05, f64::INFINITY);
+/// assert!((z - 1.959_963_984_540_054).abs() < 1e-12);
 /// ```
 #[must_use]
 pub fn two_sided_quantile(outside: f64, degrees: f64) -> f64 {
     if !(0.0..=1.0).contains(&outside) || degrees.is_nan() || degrees <= 0.0 {
         return f64::NAN;
+    }
+    if outside == 1.0 {
+        return 0.0;
+    }
+    if degrees > AS_GOOD_AS_NORMAL {
+        return normal::upper_quantile(0.5 * outside);
+    }
+    if degrees < f64::MIN_POSITIVE {
+        return f64::INFINITY;
     }
     let (x, y) = beta::inverse(0.5 * degrees, 0.5, outside, 1.0 - outside);
     (degrees * (y / x)).sqrt()
@@ -57,6 +72,20 @@ mod tests {
         }
         assert_eq!(two_sided_quantile(0.0, 5.0), f64::INFINITY);
         assert_eq!(two_sided_quantile(1.0, 5.0), 0.0);
+    }
+
+    #[test]
+    fn no_degrees_of_freedom_are_too_many_or_too_few() {
+        let z = normal::upper_quantile(0.025);
+        for degrees in [1e19, 1e20, 1.1e20, 1e155, 1e300, f64::MAX, f64::INFINITY] {
+            assert!((two_sided_quantile(0.05, degrees) - z).abs() < 1e-12, "{degrees}");
+            assert_eq!(two_sided_quantile(0.0, degrees), f64::INFINITY, "{degrees}");
+            assert_eq!(two_sided_quantile(1.0, degrees), 0.0, "{degrees}");
+        }
+        for degrees in [5e-324, 1e-308, 1e-300, 1e-20, 1e-3] {
+            assert_eq!(two_sided_quantile(0.05, degrees), f64::INFINITY, "{degrees}");
+            assert_eq!(two_sided_quantile(1.0, degrees), 0.0, "{degrees}");
+        }
     }
 
     #[test]
