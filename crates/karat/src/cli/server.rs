@@ -171,6 +171,16 @@ pub(crate) struct TargetArgs {
     /// The server in that file; without --config, in the one file of the usual places that has it
     #[arg(long, value_name = "NAME", conflicts_with_all = ["command", "url"])]
     pub(crate) server: Option<String>,
+    #[command(flatten)]
+    pub(crate) reach: ReachArgs,
+    /// The command that starts the server
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+/// The way a server is started or reached, wherever it is named.
+#[derive(Args, Clone, Default)]
+pub(crate) struct ReachArgs {
     /// The transport; by default stdio for a command and streamable HTTP for an address
     #[arg(long, value_name = "KIND")]
     pub(crate) transport: Option<Transport>,
@@ -195,9 +205,6 @@ pub(crate) struct TargetArgs {
     pub(crate) policies: PolicyArgs,
     #[command(flatten)]
     pub(crate) isolation: IsolationArgs,
-    /// The command that starts the server
-    #[arg(last = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<String>,
 }
 
 /// The login at a server that asks for one.
