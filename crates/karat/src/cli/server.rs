@@ -537,9 +537,12 @@ pub(crate) struct DemoArgs {
     pub(crate) vulnerable: bool,
     /// Be the server of a recording (--record) instead: what was asked then is answered as it was then,
     /// anything else is an error
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["http", "vulnerable"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["http", "vulnerable", "conformance"])]
     pub(crate) replay: Option<PathBuf>,
     /// Answer as late as the recorded server did
     #[arg(long, requires = "replay")]
     pub(crate) paced: bool,
+    /// The earlier spelling of the server for the official conformance suite
+    #[arg(long, hide = true)]
+    pub(crate) conformance: bool,
 }
