@@ -8,10 +8,12 @@ use super::CheckArgs;
 
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
+// The arguments of the earlier spelling, `karat detection` for `karat detection run`, are not shown.
+#[command(mut_args = |argument| argument.hide(true))]
+#[command(override_usage = "karat detection [OPTIONS] <COMMAND>")]
 pub(crate) struct DetectionArgs {
     #[command(subcommand)]
     pub(crate) command: Option<DetectionCommand>,
-    /// The earlier spelling: `karat detection` for `karat detection run`
     #[command(flatten)]
     pub(crate) check: CheckArgs,
 }

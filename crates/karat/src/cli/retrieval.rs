@@ -8,10 +8,12 @@ use super::CheckArgs;
 
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
+// The arguments of the earlier spelling, `karat retrieval` for `karat retrieval run`, are not shown.
+#[command(mut_args = |argument| argument.hide(true))]
+#[command(override_usage = "karat retrieval [OPTIONS] <COMMAND>")]
 pub(crate) struct RetrievalArgs {
     #[command(subcommand)]
     pub(crate) command: Option<RetrievalCommand>,
-    /// The earlier spelling: `karat retrieval` for `karat retrieval run`
     #[command(flatten)]
     pub(crate) check: CheckArgs,
 }
