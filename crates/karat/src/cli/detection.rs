@@ -20,7 +20,8 @@ pub(crate) struct DetectionArgs {
 
 #[derive(Subcommand)]
 pub(crate) enum DetectionCommand {
-    /// Measure the detection entries of the project, or a scanner after `--` on the bundled corpus
+    /// Measure the project's detection entries (the bundled project's if there is none), or a scanner after
+    /// `--` on the bundled corpus
     Run(DetectionRunArgs),
     /// Score verdicts that were made elsewhere
     Score(VerdictsArgs),

@@ -20,7 +20,8 @@ pub(crate) struct RetrievalArgs {
 
 #[derive(Subcommand)]
 pub(crate) enum RetrievalCommand {
-    /// Measure the retrieval entries of the project, or the search that is named
+    /// Measure the project's retrieval entries (the bundled project's if there is none), or the search that
+    /// is named
     Run(Box<RetrievalRunArgs>),
     /// Score rankings that were made elsewhere
     Score(RankingsArgs),

@@ -9,7 +9,8 @@ use super::FormatArgs;
 
 #[derive(Subcommand)]
 pub(crate) enum ServerCommand {
-    /// Measure the server entries of the project: suites, load, fuzz and attack
+    /// Measure the project's server entries (the bundled project's if there is none): suites, load, fuzz
+    /// and attack
     Run(super::CheckArgs),
     /// Run a suite against a live server
     Test(Box<ServerTestArgs>),
