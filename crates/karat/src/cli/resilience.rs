@@ -66,7 +66,6 @@ pub(crate) struct ResilienceRunArgs {
 
 /// A run that no project describes: the agent, the defence, and the worlds.
 #[derive(Args)]
-#[group(conflicts_with_all = ["project", "bundled", "only"])]
 pub(crate) struct WorldArgs {
     /// A set of worlds
     #[arg(long, value_name = "DATASET", default_value = "bundled:worlds/v1")]

@@ -66,8 +66,14 @@ pub(crate) fn score(arguments: &ResilienceScoreArgs, terminal: &Terminal) -> Res
 /// Measures the entries of the project, or the run that the command line describes.
 pub(crate) fn run(arguments: &ResilienceRunArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let ResilienceRunArgs { check, given, worlds } = arguments;
+    let named = check.project.is_some() || check.bundled || check.only.is_some();
+    if named && given.any() {
+        return Err(Stop::bad_input(
+            "PROJECT, --bundled and --only are for the entries of a project; give either these or options \
+             on what to run, not both",
+        ));
+    }
     if !given.any() {
-        let named = check.project.is_some() || check.bundled || check.only.is_some();
         if named || project::is_near() {
             return check::one(&Evaluation::Resilience, check, terminal);
         }

@@ -124,7 +124,6 @@ fn resilience_without_a_project_shows_the_worst_case_in_the_bundled_worlds() {
     let ran = scratch.karat(&["resilience", "run", "--json"]).expect(0);
     assert_eq!(measured(&ran.json()), one("resilience", "hijacked-none"));
     assert!(ran.stderr.contains("no karat.toml"), "{}", ran.stderr);
-    assert_eq!(ran.json()["reports"][0]["gate"]["checks"], serde_json::json!([]));
     let bundled = scratch.karat(&["resilience", "run", "--bundled", "--json"]).expect(0);
     assert_eq!(measured(&bundled.json()), one("resilience", "worlds"));
 }
@@ -146,7 +145,7 @@ fn a_run_that_the_command_line_describes_leaves_the_project_alone() {
         (&["agent", "run", "--name", "run"], "TASKS"),
         (&["agent", "run", "tasks.jsonl", "--only", "mine"], "--only"),
         (&["agent", "run", "tasks.jsonl", "--bundled"], "--bundled"),
-        (&["resilience", "run", "karat.toml", "--agent", "hijacked"], "[PROJECT]"),
+        (&["resilience", "run", "karat.toml", "--agent", "hijacked"], "PROJECT"),
         (&["resilience", "run", "--only", "mine", "--world", "mail"], "--only"),
         (&["resilience", "run", "--bundled", "--", "proxy"], "--bundled"),
     ] {

@@ -34,8 +34,8 @@ pub(crate) fn run(arguments: &AgentRunArgs, terminal: &Terminal) -> Result<Exit,
     let AgentRunArgs { task, live, .. } = arguments;
     if arguments.bundled || arguments.only.is_some() || arguments.partition.is_some() {
         return Err(Stop::bad_input(
-            "--bundled, --only and --partition are for the entries of a project; tasks and options on how \
-             to run them are not",
+            "--bundled, --only and --partition are for the entries of a project; give either these or tasks, \
+             not both",
         ));
     }
     check_numbers(live)?;
