@@ -103,7 +103,7 @@ fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
             commands::agent::suggest(arguments, terminal)
         }
         Command::Agent(AgentCommand::Check(arguments)) => {
-            terminal.renamed("karat agent check", "karat check --evaluation agent");
+            terminal.renamed("karat agent check", "karat agent run");
             commands::check::one(&Evaluation::Agent, arguments, terminal)
         }
         Command::Resilience(ResilienceCommand::Score(arguments)) => {

@@ -94,6 +94,11 @@ fn none() -> Stop {
     ))
 }
 
+/// Returns whether a project file is in this folder or above it.
+pub(crate) fn is_near() -> bool {
+    nearest().is_some()
+}
+
 /// The nearest project file, from here upwards.
 fn nearest() -> Option<PathBuf> {
     let here = std::env::current_dir().ok()?;

@@ -5,14 +5,16 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use karat_agent::TraceFormat;
+use karat_core::partition::Partition;
 
-use super::CheckArgs;
+use super::{CheckArgs, FormatArgs, Given};
 
 #[derive(Subcommand)]
 pub(crate) enum AgentCommand {
     /// Score recorded traces
     Score(Box<AgentScoreArgs>),
-    /// Let an agent do tasks over live MCP servers, record everything, and score it
+    /// Measure the project's agent entries (the bundled project's if there is none), or let an agent do
+    /// tasks over live MCP servers, record everything, and score it
     Run(Box<AgentRunArgs>),
     /// Ask a model whether tasks were completed, and record its verdicts
     Judge(AgentJudgeArgs),
@@ -24,7 +26,7 @@ pub(crate) enum AgentCommand {
     Upgrade(Box<AgentUpgradeArgs>),
     /// Propose tasks from recorded traces, for review
     Suggest(AgentSuggestArgs),
-    /// The earlier spelling: `karat agent check` for `karat check --evaluation agent`
+    /// The earlier spelling: `karat agent check` for `karat agent run`
     #[command(hide = true)]
     Check(CheckArgs),
 }
@@ -234,9 +236,80 @@ pub(crate) struct LiveArgs {
 
 #[derive(Args)]
 pub(crate) struct AgentRunArgs {
-    /// The tasks: JSON lines, JSON, YAML, or mcp-eval scenarios
-    #[arg(required_unless_present = "replay")]
+    /// The tasks: JSON lines, JSON, YAML, or mcp-eval scenarios. Or the project file or its folder, for
+    /// its entries; without it, karat.toml here or in the nearest folder above
     pub(crate) tasks: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) given: Given<AgentTaskArgs>,
+    #[command(flatten)]
+    pub(crate) task: AgentTaskArgs,
+    #[command(flatten)]
+    pub(crate) given_live: Given<LiveArgs>,
+    #[command(flatten)]
+    pub(crate) live: LiveArgs,
+    /// Measure the agent entries of the project inside Karat instead
+    #[arg(long, conflicts_with = "tasks")]
+    pub(crate) bundled: bool,
+    /// Only the entry of this name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) only: Option<String>,
+    /// Measure one part of the items of the project, such as hash:1/8 for the first of eight, and leave
+    /// the report to `karat merge`
+    #[arg(long, value_name = "hash:PART/PARTS", conflicts_with_all = ["outputs", "strict"])]
+    pub(crate) partition: Option<Partition>,
+    /// End with exit code 4 if the data cannot decide
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Continue an interrupted run: answers in its journal are not asked for again
+    #[arg(long, conflicts_with = "replay")]
+    pub(crate) resume: bool,
+    /// The folder for reports
+    #[arg(long, value_name = "DIR", default_value = "karat-report")]
+    pub(crate) out: PathBuf,
+    /// A further output; its type from the extension (.json .html .md .xml)
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub(crate) outputs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) form: FormatArgs,
+}
+
+impl AgentRunArgs {
+    /// The project that is measured; `None` if an agent does tasks instead.
+    pub(crate) fn project(&self) -> Option<CheckArgs> {
+        if self.given.any() || self.given_live.any() {
+            return None;
+        }
+        let project = match self.tasks.as_slice() {
+            [] => None,
+            [named] if named.is_dir() || named.extension().is_some_and(|end| end == "toml") => {
+                Some(named.clone())
+            }
+            _ => return None,
+        };
+        Some(CheckArgs {
+            project,
+            bundled: self.bundled,
+            partition: self.partition,
+            only: self.only.clone(),
+            ..self.check()
+        })
+    }
+
+    /// The way a run is carried out and written.
+    pub(crate) fn check(&self) -> CheckArgs {
+        CheckArgs {
+            resume: self.resume,
+            can_resume: true,
+            strict: self.strict,
+            form: self.form,
+            ..CheckArgs::writing(&self.out, &self.outputs)
+        }
+    }
+}
+
+/// The runs of tasks.
+#[derive(Args)]
+pub(crate) struct AgentTaskArgs {
     /// A model, by the endpoint's name for it; repeatable. Without one, the scripted agent does what
     /// the tasks' plans say
     #[arg(long = "model", value_name = "NAME", requires = "endpoint")]
@@ -244,8 +317,6 @@ pub(crate) struct AgentRunArgs {
     /// The endpoint of the model, such as http://127.0.0.1:8080/v1
     #[arg(long, value_name = "URL", requires = "models")]
     pub(crate) endpoint: Option<String>,
-    #[command(flatten)]
-    pub(crate) live: LiveArgs,
     /// The setting of the runs; repeatable
     #[arg(long = "setting", value_name = "SETTING", default_value = "with-tools")]
     pub(crate) settings: Vec<RunSetting>,
@@ -255,9 +326,6 @@ pub(crate) struct AgentRunArgs {
     /// The file for the recording; by default agent-recording.jsonl in the folder for reports
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     pub(crate) record: Option<PathBuf>,
-    /// Continue an interrupted run, reusing the answers in its journal
-    #[arg(long, conflicts_with = "replay")]
-    pub(crate) resume: bool,
     /// Run again from a recording: no model, no server, and without tasks those of the recording
     #[arg(long, value_name = "FILE")]
     pub(crate) replay: Option<PathBuf>,
@@ -273,12 +341,6 @@ pub(crate) struct AgentRunArgs {
     /// Fail if a metric is above this; repeatable
     #[arg(long, value_name = "METRIC=VALUE")]
     pub(crate) max: Vec<String>,
-    /// The folder for reports
-    #[arg(long, value_name = "DIR", default_value = "karat-report")]
-    pub(crate) out: PathBuf,
-    /// Also write FILE; the format follows from the extension (.json .html .md .xml)
-    #[arg(short = 'o', long = "output", value_name = "FILE")]
-    pub(crate) outputs: Vec<PathBuf>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

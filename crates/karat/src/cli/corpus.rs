@@ -5,10 +5,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::ReachArgs;
+
 #[derive(Subcommand)]
 pub(crate) enum CorpusCommand {
     /// Capture the complete tool definitions of live servers in a snapshot. Installs nothing
-    Capture(CaptureArgs),
+    Capture(Box<CaptureArgs>),
     /// Serve a frozen corpus as MCP servers, so that a real proxy or scanner reads exactly that
     Serve(ServeArgs),
     /// Import a corpus and golden queries from other formats: JSON Lines, tools/list, BEIR, TREC
@@ -104,8 +106,24 @@ pub(crate) struct DiffArgs {
     pub(crate) exit_code: bool,
 }
 
+/// The arguments that a list of servers leaves no room for: it says how each is started.
+const NOT_OF_A_LIST: [&str; 12] = [
+    "config",
+    "url",
+    "command",
+    "transport",
+    "protocol",
+    "env",
+    "headers",
+    "ca_file",
+    "cwd",
+    "AuthArgs",
+    "PolicyArgs",
+    "IsolationArgs",
+];
+
 #[derive(Args)]
-#[command(group = clap::ArgGroup::new("source").required(true))]
+#[command(group = clap::ArgGroup::new("source").required(true).multiple(true))]
 pub(crate) struct CaptureArgs {
     /// The folder of the snapshot; it must be empty or not exist
     #[arg(long, value_name = "FOLDER")]
@@ -113,31 +131,30 @@ pub(crate) struct CaptureArgs {
     /// A list of servers to start, each in a sandbox without the network (bubblewrap), such as
     /// datasets/real-servers/v2/servers.toml
     #[arg(long = "servers", value_name = "FILE", group = "source", requires = "installed")]
+    #[arg(conflicts_with_all = NOT_OF_A_LIST)]
     pub(crate) list: Option<PathBuf>,
     /// The folder in which the servers of the list are installed, each in a folder with its name
     #[arg(long, value_name = "FOLDER", requires = "list")]
     pub(crate) installed: Option<PathBuf>,
     /// A file that names servers: mcp.json, .vscode/mcp.json, claude_desktop_config.json …
-    #[arg(long, value_name = "FILE", group = "source")]
+    #[arg(long, value_name = "FILE", group = "source", conflicts_with_all = ["url", "command"])]
     pub(crate) config: Option<PathBuf>,
-    /// A server of the list or file; repeatable
-    #[arg(long = "server", value_name = "NAME")]
+    /// A server of the list or file; without both, in the one file of the usual places that has it;
+    /// repeatable
+    #[arg(long = "server", value_name = "NAME", group = "source")]
+    #[arg(conflicts_with_all = ["url", "command"])]
     pub(crate) servers: Vec<String>,
     /// Every server of the file
     #[arg(long, requires = "config", conflicts_with = "servers")]
     pub(crate) all: bool,
     /// A server at an address
-    #[arg(long, value_name = "URL", group = "source")]
+    #[arg(long, value_name = "URL", group = "source", conflicts_with = "command")]
     pub(crate) url: Option<String>,
     /// The name of the server in the corpus; by default its own
-    #[arg(long, conflicts_with_all = ["list", "config"])]
+    #[arg(long, conflicts_with_all = ["list", "config", "servers"])]
     pub(crate) name: Option<String>,
-    /// A variable for the command
-    #[arg(short = 'e', long = "env", value_name = "KEY=VALUE", requires = "command")]
-    pub(crate) env: Vec<String>,
-    /// A header for the address
-    #[arg(long = "header", value_name = "NAME: VALUE", requires = "url")]
-    pub(crate) headers: Vec<String>,
+    #[command(flatten)]
+    pub(crate) reach: ReachArgs,
     /// The time one server may take, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) timeout: u64,

@@ -8,17 +8,20 @@ use super::CheckArgs;
 
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
+// The arguments of the earlier spelling, `karat detection` for `karat detection run`, are not shown.
+#[command(mut_args = |argument| argument.hide(true))]
+#[command(override_usage = "karat detection [OPTIONS] <COMMAND>")]
 pub(crate) struct DetectionArgs {
     #[command(subcommand)]
     pub(crate) command: Option<DetectionCommand>,
-    /// The earlier spelling: `karat detection` for `karat detection run`
     #[command(flatten)]
     pub(crate) check: CheckArgs,
 }
 
 #[derive(Subcommand)]
 pub(crate) enum DetectionCommand {
-    /// Measure the detection entries of the project, or a scanner after `--` on the bundled corpus
+    /// Measure the project's detection entries (the bundled project's if there is none), or a scanner after
+    /// `--` on the bundled corpus
     Run(DetectionRunArgs),
     /// Score existing verdicts
     Score(VerdictsArgs),

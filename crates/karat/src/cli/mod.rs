@@ -4,6 +4,7 @@
 mod agent;
 mod corpus;
 mod detection;
+mod given;
 mod history;
 mod import;
 mod init;
@@ -23,6 +24,7 @@ use karat_core::partition::Partition;
 pub(crate) use agent::*;
 pub(crate) use corpus::*;
 pub(crate) use detection::*;
+pub(crate) use given::*;
 pub(crate) use history::*;
 pub(crate) use import::*;
 pub(crate) use init::*;

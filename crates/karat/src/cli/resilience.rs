@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::agent::ModelApi;
+use super::{CheckArgs, Given};
 
 #[derive(Subcommand)]
 pub(crate) enum ResilienceCommand {
     /// Score recorded runs: one report for each pipeline and attack
     Score(Box<ResilienceScoreArgs>),
-    /// Let an agent work in worlds, through a proxy, a guard or nothing
+    /// Measure the project's resilience entries, or let an agent work in worlds, through a proxy, a guard or
+    /// nothing
     Run(Box<ResilienceRunArgs>),
 }
 
@@ -52,7 +54,20 @@ pub(crate) struct ResilienceScoreArgs {
 }
 
 #[derive(Args)]
+#[command(after_help = "Without options on what to run, the entries of the project are measured; \
+                        without a project, the hijacked agent in the bundled worlds.")]
 pub(crate) struct ResilienceRunArgs {
+    #[command(flatten)]
+    pub(crate) check: CheckArgs,
+    #[command(flatten)]
+    pub(crate) given: Given<WorldArgs>,
+    #[command(flatten)]
+    pub(crate) worlds: WorldArgs,
+}
+
+/// A run that no project describes: the agent, the defence, and the worlds.
+#[derive(Args)]
+pub(crate) struct WorldArgs {
     /// A set of worlds
     #[arg(long, value_name = "DATASET", default_value = "bundled:worlds/v1")]
     pub(crate) dataset: String,
@@ -127,12 +142,6 @@ pub(crate) struct ResilienceRunArgs {
     /// The maximum fraction of failed runs
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
     pub(crate) max_errors: f64,
-    /// The folder for the report
-    #[arg(long, value_name = "DIR", default_value = "karat-report")]
-    pub(crate) out: PathBuf,
-    /// Also write FILE; the format follows from the extension (.json .html .md .xml .badge.json)
-    #[arg(short = 'o', long = "output", value_name = "FILE")]
-    pub(crate) outputs: Vec<PathBuf>,
     /// The command of the defence. For a proxy, {server} becomes the command of the world's server,
     /// {url} its address, {config} and {config-url} a file with mcpServers, {port} a free port
     #[arg(last = true, value_name = "COMMAND")]

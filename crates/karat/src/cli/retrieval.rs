@@ -8,17 +8,20 @@ use super::CheckArgs;
 
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
+// The arguments of the earlier spelling, `karat retrieval` for `karat retrieval run`, are not shown.
+#[command(mut_args = |argument| argument.hide(true))]
+#[command(override_usage = "karat retrieval [OPTIONS] <COMMAND>")]
 pub(crate) struct RetrievalArgs {
     #[command(subcommand)]
     pub(crate) command: Option<RetrievalCommand>,
-    /// The earlier spelling: `karat retrieval` for `karat retrieval run`
     #[command(flatten)]
     pub(crate) check: CheckArgs,
 }
 
 #[derive(Subcommand)]
 pub(crate) enum RetrievalCommand {
-    /// Measure the project's retrieval entries, or one search given by flags
+    /// Measure the project's retrieval entries (the bundled project's if there is none), or one search given
+    /// by flags
     Run(Box<RetrievalRunArgs>),
     /// Score existing rankings
     Score(RankingsArgs),

@@ -9,7 +9,8 @@ use super::FormatArgs;
 
 #[derive(Subcommand)]
 pub(crate) enum ServerCommand {
-    /// Measure the server entries of the project: suites, load, fuzz and attack
+    /// Measure the project's server entries (the bundled project's if there is none): suites, load, fuzz
+    /// and attack
     Run(super::CheckArgs),
     /// Run a suite against a live server
     Test(Box<ServerTestArgs>),
@@ -171,6 +172,16 @@ pub(crate) struct TargetArgs {
     /// The server in that file; without --config, looked up in the usual config files
     #[arg(long, value_name = "NAME", conflicts_with_all = ["command", "url"])]
     pub(crate) server: Option<String>,
+    #[command(flatten)]
+    pub(crate) reach: ReachArgs,
+    /// The command that starts the server
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+/// The way a server is started or reached, wherever it is named.
+#[derive(Args, Clone, Default)]
+pub(crate) struct ReachArgs {
     /// The transport; by default stdio for a command and streamable HTTP for an address
     #[arg(long, value_name = "KIND")]
     pub(crate) transport: Option<Transport>,
@@ -195,9 +206,6 @@ pub(crate) struct TargetArgs {
     pub(crate) policies: PolicyArgs,
     #[command(flatten)]
     pub(crate) isolation: IsolationArgs,
-    /// The command that starts the server
-    #[arg(last = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<String>,
 }
 
 /// The login at a server that asks for one.
@@ -531,9 +539,12 @@ pub(crate) struct DemoArgs {
     pub(crate) vulnerable: bool,
     /// Replay a recording (--record): recorded requests get their recorded answers, anything else is an
     /// error
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["http", "vulnerable"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["http", "vulnerable", "conformance"])]
     pub(crate) replay: Option<PathBuf>,
     /// Keep the recorded response times
     #[arg(long, requires = "replay")]
     pub(crate) paced: bool,
+    /// The earlier spelling of the server for the official conformance suite
+    #[arg(long, hide = true)]
+    pub(crate) conformance: bool,
 }

@@ -92,17 +92,31 @@ fn remember(document: &CheckReport, file: &Path, terminal: &Terminal) -> Result<
     Ok(())
 }
 
-/// The entries of one evaluation alone.
+/// The entries of one evaluation alone: of the project, or of the bundled one where there is none.
 pub(crate) fn one(
     evaluation: &Evaluation,
     arguments: &CheckArgs,
     terminal: &Terminal,
 ) -> Result<Exit, Stop> {
+    let arguments = &or_bundled(evaluation, arguments, terminal);
     if let Some(partition) = arguments.partition {
         return part::run(partition, arguments, Some(evaluation), terminal);
     }
     check(Origin::Systems, arguments, Some(evaluation), Detail::Tables, terminal)?
         .exit(arguments.strict)
+}
+
+/// The arguments, with `--bundled` where no project is named or near.
+fn or_bundled(evaluation: &Evaluation, arguments: &CheckArgs, terminal: &Terminal) -> CheckArgs {
+    let asked = arguments.bundled || arguments.project.is_some();
+    if asked || project::is_near() {
+        return arguments.clone();
+    }
+    terminal.say(&format!(
+        "note: no {} here or above: measuring the {evaluation} entries of the bundled project",
+        project::FILE
+    ));
+    CheckArgs { bundled: true, ..arguments.clone() }
 }
 
 fn check(

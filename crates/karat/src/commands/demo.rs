@@ -50,6 +50,12 @@ pub(crate) fn tour(arguments: &TourArgs, terminal: &Terminal) -> Result<Exit, St
 
 /// Serves over stdio until the input ends, or over HTTP until Ctrl-C.
 pub(crate) fn serve(arguments: &DemoArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    if arguments.conformance {
+        return Err(Stop::bad_input(
+            "`karat demo-server --conformance` is now `cargo run -p karat-server --example \
+             conformance_server [ADDRESS]` in Karat's repository",
+        ));
+    }
     if let Some(path) = &arguments.replay {
         return replay(path, arguments.paced);
     }

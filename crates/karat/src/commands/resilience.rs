@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use karat_core::evaluation::Evaluation as _;
 use karat_core::evaluation::{Common, Entry, report_recorded};
+use karat_core::kind::Evaluation;
 use karat_core::project::Root;
 use karat_core::report::SystemRef;
 use karat_resilience::agents::AgentKind;
@@ -16,6 +17,7 @@ use karat_resilience::{Config, ModelConfig, Resilience, split_runs};
 use crate::bundled::Embedded;
 use crate::cli::{
     CheckArgs, ModelApi, ResilienceRunArgs, ResilienceScoreArgs, RunFormat, ScriptedAgent,
+    WorldArgs,
 };
 use crate::commands::agent::check_endpoint;
 use crate::commands::agent::score::policy;
@@ -61,8 +63,30 @@ pub(crate) fn score(arguments: &ResilienceScoreArgs, terminal: &Terminal) -> Res
     each::conclude(reports, &gate, &arguments.outputs, terminal)
 }
 
-/// Lets an agent work in worlds, through a defence.
+/// Measures the entries of the project, or the run that the command line describes.
 pub(crate) fn run(arguments: &ResilienceRunArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+    let ResilienceRunArgs { check, given, worlds } = arguments;
+    let named = check.project.is_some() || check.bundled || check.only.is_some();
+    if named && given.any() {
+        return Err(Stop::bad_input(
+            "PROJECT, --bundled and --only are for the entries of a project; give either these or options \
+             on what to run, not both",
+        ));
+    }
+    if !given.any() {
+        if named || project::is_near() {
+            return check::one(&Evaluation::Resilience, check, terminal);
+        }
+        terminal.say(&format!(
+            "note: no {} here or above: measuring the agent `hijacked` in the bundled worlds",
+            project::FILE
+        ));
+    }
+    in_worlds(worlds, check, terminal)
+}
+
+/// Lets an agent work in worlds, through a defence.
+fn in_worlds(arguments: &WorldArgs, check: &CheckArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let gate = policy(&arguments.min, &arguments.max, &[], arguments.max_errors)?;
     gate.validate().map_err(Stop::bad_input)?;
     let surfaces = arguments.surfaces.iter().map(|name| {
@@ -134,6 +158,5 @@ pub(crate) fn run(arguments: &ResilienceRunArgs, terminal: &Terminal) -> Result<
     Resilience::check(&config, &mut common)?;
     let data = Resilience::load(&config, &common, &Root::in_folder(".", &Embedded))?;
     let project = project::of_any(Entry::<Resilience> { common, config, data });
-    let run = CheckArgs::writing(&arguments.out, &arguments.outputs);
-    check::carry_out(&project, &run, terminal)
+    check::carry_out(&project, check, terminal)
 }

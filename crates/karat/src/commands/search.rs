@@ -98,7 +98,7 @@ fn system(arguments: &SearchArgs, terminal: &Terminal) -> Result<SystemConfig, S
             });
         }
         (None, Some(url)) if url.contains(QUERY) => {
-            let spec = target::pairs(&target.headers, ':', "--header", "NAME: VALUE")?;
+            let spec = target::pairs(&target.reach.headers, ':', "--header", "NAME: VALUE")?;
             system.http = Some(http::HttpConfig {
                 url: url.clone(),
                 method: None,
@@ -119,7 +119,7 @@ fn system(arguments: &SearchArgs, terminal: &Terminal) -> Result<SystemConfig, S
         }
         (None, None) if !target.command.is_empty() => {
             system.command = Some(target.command.clone());
-            system.env = target::pairs(&target.env, '=', "-e", "KEY=VALUE")?;
+            system.env = target::pairs(&target.reach.env, '=', "-e", "KEY=VALUE")?;
         }
         (None, None) => system = builtin("bm25", arguments),
     }

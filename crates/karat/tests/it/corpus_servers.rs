@@ -381,3 +381,61 @@ fn a_server_of_a_configuration_is_started_only_when_it_is_named() {
     let ran = capture(&["--all"]).expect(3);
     assert!(ran.stderr.contains("1 of 2") && ran.stderr.contains("other"), "{}", ran.stderr);
 }
+
+#[test]
+fn a_server_to_capture_is_named_as_for_the_server_commands() {
+    let scratch = Scratch::new();
+    let [program, _] = scratch.server(pages("fine"));
+    std::fs::create_dir(scratch.path("inner")).unwrap();
+    std::fs::rename(scratch.path("server.yaml"), scratch.path("inner/server.yaml")).unwrap();
+    let capture = |out: &str, more: &[&str]| {
+        let home = scratch.path("home");
+        let mut command = scratch.command(&["corpus", "capture", "--quiet", "--out", out]);
+        common::Ran::from(command.env("HOME", home).args(more).output().unwrap())
+    };
+    // The script is found in the folder alone.
+    capture("a", &["--", program, "server.yaml"]).expect(3);
+    capture("a", &["--cwd", "inner", "--", program, "server.yaml"]).expect(0);
+    assert!(scratch.read("a/tools/pages.json").contains("\"two\""));
+    let speaks = |out: &str| -> Value {
+        let provenance: Value =
+            serde_json::from_str(&scratch.read(&format!("{out}/provenance.json"))).unwrap();
+        provenance["servers"].clone()
+    };
+    let revision = ["--cwd", "inner", "--protocol", "2025-03-26", "--", program, "server.yaml"];
+    capture("b", &revision).expect(0);
+    assert_eq!(speaks("b")["pages"]["protocol"], "2025-03-26");
+    capture("n", &["--protocol", "1999-01-01", "--", program, "server.yaml"])
+        .expect(2)
+        .says(&["--protocol", "2025-06-18"]);
+
+    // Without --config, the usual files have the name.
+    capture("c", &["--server", "one"]).expect(2).says(&["\"one\"", "--config"]);
+    let server = json!({"command": program, "args": ["server.yaml"]});
+    let config = json!({"mcpServers": {"one": server, "two": server}});
+    scratch.write(".mcp.json", config.to_string());
+    capture("c", &["--server", "three"]).expect(2).says(&["\"three\"", "one, two"]);
+    capture("c", &["--server", "one", "--cwd", "inner", "-e", "KEY=value"]).expect(0);
+    assert_eq!(speaks("c").as_object().unwrap().keys().collect::<Vec<_>>(), ["one"]);
+    let both = ["--server", "two", "--server", "one", "--cwd", "inner"];
+    capture("d", &both).expect(0);
+    assert_eq!(speaks("d").as_object().unwrap().keys().collect::<Vec<_>>(), ["one", "two"]);
+    let all = ["--config", ".mcp.json", "--all", "--cwd", "inner"];
+    capture("e", &all).expect(0);
+    assert_eq!(speaks("e"), speaks("d"));
+
+    for (refused, word) in [
+        (&["--server", "one", "--", program][..], "--server"),
+        (&["--server", "one", "--name", "x"], "--name"),
+        (&["--url", "http://127.0.0.1:9/mcp", "--cwd", "inner"], "--cwd"),
+        (&["--header", "a: b", "--", program], "--header"),
+        (&["-e", "NAME", "--", program], "-e"),
+        (&["--servers", "list.toml", "--installed", "i", "--cwd", "inner"], "--cwd"),
+        (&["--servers", "list.toml", "--installed", "i", "--isolate", "none"], "--isolate"),
+        (&["--cwd", "inner"], "--url"),
+    ] {
+        let ran = capture("f", refused).expect(2);
+        assert!(ran.stderr.contains(word), "{refused:?}: {}", ran.stderr);
+        assert!(!scratch.path("f").exists());
+    }
+}

@@ -30,6 +30,7 @@ mod detection_hostile;
 mod detection_mcpproxy;
 mod formats;
 mod fuzzed;
+mod grammar;
 mod guide;
 mod hardening;
 mod history;

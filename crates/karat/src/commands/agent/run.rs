@@ -1,5 +1,5 @@
-//! `karat agent run`: an agent at work over live servers, recorded and scored; or the same again from
-//! the recording.
+//! `karat agent run`: the agent entries of a project; or an agent at work over live servers, recorded and
+//! scored; or the same again from the recording.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,13 +8,14 @@ use karat_agent::AgentRun;
 use karat_agent::run::{Api, Budget, Config, Model, Starter};
 use karat_agent::trace::Setting;
 use karat_core::evaluation::{Common, Entry, Evaluation as _};
+use karat_core::kind::Evaluation;
 use karat_core::project::Project;
 use karat_mcp::{Options, Session};
 use karat_server::demo;
 
 use super::score::policy;
 use super::{check_endpoint, here};
-use crate::cli::{AgentRunArgs, CheckArgs, LiveArgs, RunSetting};
+use crate::cli::{AgentRunArgs, LiveArgs, RunSetting};
 use crate::commands::{check, places};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
@@ -25,28 +26,39 @@ const PIPE_BYTES: usize = 1 << 16;
 /// The server that needs no configuration.
 const DEMO: &str = "demo";
 
-/// Makes the runs, or makes them again; scores them.
+/// Measures the entries of the project, or makes the runs of tasks, or makes them again; scores them.
 pub(crate) fn run(arguments: &AgentRunArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    check_numbers(&arguments.live)?;
-    if let Some(endpoint) = &arguments.endpoint {
+    if let Some(project) = arguments.project() {
+        return check::one(&Evaluation::Agent, &project, terminal);
+    }
+    let AgentRunArgs { task, live, .. } = arguments;
+    if arguments.bundled || arguments.only.is_some() || arguments.partition.is_some() {
+        return Err(Stop::bad_input(
+            "--bundled, --only and --partition are for the entries of a project; give either these or tasks, \
+             not both",
+        ));
+    }
+    check_numbers(live)?;
+    if let Some(endpoint) = &task.endpoint {
         check_endpoint(endpoint)?;
     }
-    let (config, runs) = match (&arguments.replay, arguments.tasks.is_empty()) {
+    let (config, runs) = match (&task.replay, arguments.tasks.is_empty()) {
         (Some(recording), true) => {
             let (config, runs) = karat_agent::run::recorded(recording)?;
             let replay = Some(recording.clone());
-            let traces = in_out(arguments, arguments.traces.as_ref(), "traces.jsonl");
+            let traces = in_out(arguments, task.traces.as_ref(), "traces.jsonl");
             (Config { replay, traces, ..config }, runs)
         }
-        _ => (config(arguments)?, arguments.live.runs),
+        (None, true) => {
+            return Err(Stop::bad_input(
+                "name the tasks, as `karat agent run TASKS…`, or a recording with --replay",
+            ));
+        }
+        (_, false) => (config(arguments)?, live.runs),
     };
-    let gate = policy(&arguments.min, &arguments.max, &[], arguments.live.max_errors)?;
-    let common = Common { runs, gate, ..common(&arguments.live, &arguments.name) };
-    let run = CheckArgs {
-        resume: arguments.resume,
-        can_resume: true,
-        ..CheckArgs::writing(&arguments.out, &arguments.outputs)
-    };
+    let gate = policy(&task.min, &task.max, &[], live.max_errors)?;
+    let common = Common { runs, gate, ..common(live, &task.name) };
+    let run = arguments.check();
     let project = planned(common, config)?;
     check::ready(&run)?;
     // Before anything else is in it.
@@ -128,26 +140,26 @@ fn in_out(arguments: &AgentRunArgs, path: Option<&PathBuf>, name: &str) -> PathB
 }
 
 fn config(arguments: &AgentRunArgs) -> Result<Config, Stop> {
-    let live = &arguments.live;
-    let endpoint = arguments.endpoint.as_deref().unwrap_or_default();
-    let models = arguments.models.iter();
+    let AgentRunArgs { task, live, .. } = arguments;
+    let endpoint = task.endpoint.as_deref().unwrap_or_default();
+    let models = task.models.iter();
     let models = models.map(|name| model(live, name, live.api.into(), endpoint));
     let setting = |setting: &RunSetting| match setting {
         RunSetting::WithTools => Setting::WithTools,
         RunSetting::WithoutTools => Setting::WithoutTools,
         RunSetting::Distractors => Setting::Distractors,
     };
-    let mut settings: Vec<Setting> = arguments.settings.iter().map(setting).collect();
+    let mut settings: Vec<Setting> = task.settings.iter().map(setting).collect();
     settings.sort();
     settings.dedup();
     Ok(Config {
         tasks: arguments.tasks.clone(),
         models: models.collect::<Result<_, Stop>>()?,
         settings,
-        distractors: arguments.distractors.clone(),
-        record: in_out(arguments, arguments.record.as_ref(), "agent-recording.jsonl"),
-        replay: arguments.replay.clone(),
-        traces: in_out(arguments, arguments.traces.as_ref(), "traces.jsonl"),
+        distractors: task.distractors.clone(),
+        record: in_out(arguments, task.record.as_ref(), "agent-recording.jsonl"),
+        replay: task.replay.clone(),
+        traces: in_out(arguments, task.traces.as_ref(), "traces.jsonl"),
         ..live_config(live)
     })
 }

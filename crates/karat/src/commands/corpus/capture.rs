@@ -3,21 +3,21 @@
 //! It installs nothing, calls no tool, and starts no server that was not named. Either the folder
 //! holds every server that was asked for, or there is none, unless `--keep-going` allows less.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use karat_core::provenance::Stopwatch;
 use karat_io::input::write_atomic;
 use karat_io::text::{count, printable};
-use karat_mcp::ServerSpec;
 use karat_retrieval::snapshot::capture::{self, Captured, List, Options, Target};
 use karat_retrieval::snapshot::lock::Lock;
 use karat_retrieval::snapshot::store::{self, Provenance};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::cli::CaptureArgs;
+use crate::cli::{CaptureArgs, TargetArgs};
+use crate::commands::server::target;
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 use crate::work::until_stopped;
@@ -26,7 +26,7 @@ pub(super) fn run(arguments: &CaptureArgs, terminal: &Terminal) -> Result<Exit, 
     let stopwatch = Stopwatch::start();
     let scratch = TempDir::with_prefix("karat-capture-")
         .map_err(|error| Stop::bad_input(format!("cannot make a scratch folder: {error}")))?;
-    let targets = targets(arguments, scratch.path())?;
+    let targets = targets(arguments, scratch.path(), terminal)?;
     let options = Options {
         timeout: Duration::from_secs(arguments.timeout),
         parallel: usize::from(arguments.parallel),
@@ -111,24 +111,42 @@ pub(crate) fn not_captured(captured: &Captured) -> Option<String> {
 }
 
 /// The servers to capture, from the one source that was given.
-fn targets(arguments: &CaptureArgs, scratch: &Path) -> Result<Vec<Target>, Stop> {
+fn targets(
+    arguments: &CaptureArgs,
+    scratch: &Path,
+    terminal: &Terminal,
+) -> Result<Vec<Target>, Stop> {
     if let (Some(list), Some(installed)) = (&arguments.list, &arguments.installed) {
         return listed(list, installed, &arguments.servers, scratch);
     }
-    if let Some(config) = &arguments.config {
-        return configured(config, arguments);
-    }
-    if !arguments.servers.is_empty() {
-        return Err(Stop::bad_input("--server names a server of --servers or --config"));
-    }
-    let mut spec = match &arguments.url {
-        Some(url) => ServerSpec::from_url(url.clone()),
-        None => ServerSpec::from_command(arguments.command.clone()),
+    let names = match &arguments.config {
+        Some(config) => configured(config, arguments)?,
+        None => arguments.servers.iter().cloned().collect(),
     };
-    spec.env = pairs(&arguments.env, '=', "-e")?;
-    spec.headers = pairs(&arguments.headers, ':', "--header")?;
-    let described = spec.describe();
-    Ok(vec![Target { name: arguments.name.clone(), spec, described, package: None }])
+    let unnamed = TargetArgs {
+        url: arguments.url.clone(),
+        config: arguments.config.clone(),
+        reach: arguments.reach.clone(),
+        command: arguments.command.clone(),
+        ..TargetArgs::default()
+    };
+    if names.is_empty() {
+        return Ok(vec![resolved(arguments.name.clone(), &unnamed, terminal)?]);
+    }
+    let named = names.into_iter().map(|name| {
+        let server = TargetArgs { server: Some(name.clone()), ..unnamed.clone() };
+        resolved(Some(name), &server, terminal)
+    });
+    named.collect()
+}
+
+fn resolved(
+    name: Option<String>,
+    server: &TargetArgs,
+    terminal: &Terminal,
+) -> Result<Target, Stop> {
+    let spec = target::needed(server, terminal)?;
+    Ok(Target { name, described: spec.describe(), spec, package: None })
 }
 
 /// The servers of a list, or those that are wanted.
@@ -157,11 +175,15 @@ pub(crate) fn listed(
     Ok(targets)
 }
 
-fn configured(config: &Path, arguments: &CaptureArgs) -> Result<Vec<Target>, Stop> {
+/// The names of the servers of a file that are wanted.
+fn configured(config: &Path, arguments: &CaptureArgs) -> Result<BTreeSet<String>, Stop> {
     let servers = karat_mcp::config::read(config)?;
     let names: BTreeSet<&str> = servers.names().collect();
     check_names(config, &arguments.servers, &names)?;
-    if arguments.servers.is_empty() && !arguments.all {
+    if arguments.all {
+        return Ok(names.into_iter().map(str::to_owned).collect());
+    }
+    if arguments.servers.is_empty() {
         let names: Vec<&str> = names.into_iter().collect();
         return Err(Stop::bad_input(format!(
             "{}: no server is started without being named; it has {}: give --server NAME or --all",
@@ -169,15 +191,7 @@ fn configured(config: &Path, arguments: &CaptureArgs) -> Result<Vec<Target>, Sto
             names.join(", ")
         )));
     }
-    let mut targets = Vec::new();
-    for name in names {
-        if arguments.all || arguments.servers.iter().any(|wanted| wanted == name) {
-            let spec = servers.server(name)?;
-            let described = spec.describe();
-            targets.push(Target { name: Some(name.to_owned()), described, spec, package: None });
-        }
-    }
-    Ok(targets)
+    Ok(arguments.servers.iter().cloned().collect())
 }
 
 fn check_names(path: &Path, wanted: &[String], names: &BTreeSet<&str>) -> Result<(), Stop> {
@@ -192,16 +206,4 @@ fn check_names(path: &Path, wanted: &[String], names: &BTreeSet<&str>) -> Result
             )))
         }
     }
-}
-
-/// `KEY=VALUE` or `NAME: VALUE`. The value may be a secret, so no message holds it.
-fn pairs(texts: &[String], sign: char, flag: &str) -> Result<BTreeMap<String, String>, Stop> {
-    let pair = |text: &String| match text.split_once(sign) {
-        Some((name, value)) if !name.trim().is_empty() => {
-            let value = if sign == ':' { value.trim() } else { value };
-            Ok((name.trim().to_owned(), value.to_owned()))
-        }
-        _ => Err(Stop::bad_input(format!("{flag} wants a name, {sign:?} and a value"))),
-    };
-    texts.iter().map(pair).collect()
 }

@@ -14,7 +14,9 @@ use karat_mcp::{
 use karat_server::suite::server;
 use serde_json::{Value, json};
 
-use crate::cli::{Auth, AuthArgs, Isolate, IsolationArgs, PolicyArgs, TargetArgs, Transport};
+use crate::cli::{
+    Auth, AuthArgs, Isolate, IsolationArgs, PolicyArgs, ReachArgs, TargetArgs, Transport,
+};
 use crate::exit::Stop;
 use crate::face::Terminal;
 
@@ -52,11 +54,11 @@ pub(crate) fn spec(
         ((None, None, None), []) => return Ok(None),
         ((None, None, None), command) => ServerSpec::from_command(command.to_vec()),
     };
-    Ok(Some(refined(arguments, spec)?))
+    Ok(Some(refined(&arguments.reach, spec)?))
 }
 
 /// The server that the arguments name.
-pub(super) fn needed(arguments: &TargetArgs, terminal: &Terminal) -> Result<ServerSpec, Stop> {
+pub(crate) fn needed(arguments: &TargetArgs, terminal: &Terminal) -> Result<ServerSpec, Stop> {
     spec(arguments, terminal)?.ok_or_else(|| {
         Stop::bad_input("name a server: a command after `--`, --url, or --server NAME")
     })
@@ -72,7 +74,7 @@ pub(crate) fn spec_or(
     // With a file of servers and no name, the suite has the name.
     let name = suite.and_then(Value::as_str).map(str::trim);
     if let (Some(file), None, Some(name)) = (&arguments.config, &arguments.server, name) {
-        return Ok(Some(refined(arguments, config::read(file)?.server(name)?)?));
+        return Ok(Some(refined(&arguments.reach, config::read(file)?.server(name)?)?));
     }
     if let Some(spec) = spec(arguments, terminal)? {
         return Ok(Some(spec));
@@ -83,7 +85,7 @@ pub(crate) fn spec_or(
         let said = format!("server {name:?} of {}: {}", file.display(), found.spec);
         terminal.say(&printable(&said));
     }
-    Ok(Some(refined(arguments, found.spec)?))
+    Ok(Some(refined(&arguments.reach, found.spec)?))
 }
 
 /// The server of this name in the files that lie where such files usually lie, if one of them alone
@@ -127,7 +129,7 @@ fn discovered(name: &str, terminal: &Terminal) -> Result<ServerSpec, Stop> {
     }
 }
 
-fn refined(arguments: &TargetArgs, mut spec: ServerSpec) -> Result<ServerSpec, Stop> {
+fn refined(arguments: &ReachArgs, mut spec: ServerSpec) -> Result<ServerSpec, Stop> {
     if spec.url.is_some() && !(arguments.env.is_empty() && arguments.cwd.is_none()) {
         return Err(Stop::bad_input(
             "-e and --cwd are for a server that Karat starts; this one is reached at a url",

@@ -1,0 +1,367 @@
+//! The grammar of commands: `run` means the same for every evaluation, and the spellings of version
+//! 77d6b38 work or name the present ones.
+
+use crate::common;
+
+use common::{BM25, GOLDEN, Scratch};
+use serde_json::Value;
+
+const EVALUATIONS: [&str; 5] = ["server", "agent", "retrieval", "detection", "resilience"];
+
+/// One task that the scripted agent does with the demo server.
+const TASK: &str = r#"{"id":"sum","input":"What do 2 and 3 make?","servers":["demo"],"expect":{"calls":[{"name":"add","arguments":{"a":2,"b":3}}]},"plan":{"turns":[{"calls":[{"name":"add","arguments":{"a":2,"b":3}}]},{"say":"They make 5."}]}}"#;
+
+/// A project with an entry `mine` of each evaluation.
+fn project() -> Scratch {
+    let scratch = Scratch::new();
+    scratch.project(GOLDEN, "", BM25);
+    let retrieval = scratch.read("karat.toml").replace("\"r\"", "\"mine\"");
+    scratch.write(
+        "suite.yaml",
+        "name: sums\ntest_cases:\n  - {id: add, tool: add, input: {a: 2, b: 3}, expect: {json: $.sum, equals: 5}}\n",
+    );
+    let others = "
+[[server]]
+name = \"mine\"
+suite = \"suite.yaml\"
+builtin = \"demo\"
+
+[[agent]]
+name = \"mine\"
+dataset = \"bundled:traces/v2\"
+
+[[detection]]
+name = \"mine\"
+dataset = \"bundled:threats/v1\"
+system = { builtin = \"builtin\" }
+
+[[resilience]]
+name = \"mine\"
+dataset = \"bundled:worlds/v1\"
+agent = \"diligent\"
+select = { worlds = [\"desk\"] }
+";
+    scratch.write("karat.toml", format!("{retrieval}{others}"));
+    scratch.write("tasks.jsonl", TASK);
+    scratch
+}
+
+/// Evaluation and name of each report.
+fn measured(document: &Value) -> Vec<(String, String)> {
+    let text = |report: &Value, key: &str| report[key].as_str().unwrap().to_owned();
+    let reports = document["reports"].as_array().unwrap();
+    reports.iter().map(|report| (text(report, "evaluation"), text(report, "name"))).collect()
+}
+
+fn one(evaluation: &str, name: &str) -> Vec<(String, String)> {
+    vec![(evaluation.to_owned(), name.to_owned())]
+}
+
+#[test]
+fn run_measures_the_entries_of_the_project_for_every_evaluation() {
+    let scratch = project();
+    std::fs::create_dir_all(scratch.path("inner/most")).unwrap();
+    for evaluation in EVALUATIONS {
+        let ran = scratch.karat(&[evaluation, "run", "--json"]).expect(0);
+        assert_eq!(measured(&ran.json()), one(evaluation, "mine"));
+        assert!(!ran.stderr.contains("note: no karat.toml"), "{}", ran.stderr);
+        let above = scratch
+            .command(&[evaluation, "run", "--json", "--only", "mine"])
+            .current_dir(scratch.path("inner/most"))
+            .output()
+            .unwrap();
+        let document: Value = serde_json::from_slice(&above.stdout).unwrap();
+        assert_eq!(measured(&document), one(evaluation, "mine"));
+        assert!(!scratch.path("inner/most/karat-report").exists());
+    }
+}
+
+#[test]
+fn run_takes_a_project_file_or_its_folder_for_every_evaluation() {
+    let scratch = project();
+    std::fs::create_dir_all(scratch.path("elsewhere")).unwrap();
+    for evaluation in EVALUATIONS {
+        for project in ["../karat.toml", ".."] {
+            let ran = scratch
+                .command(&[evaluation, "run", project, "--json", "-o", "more.json", "--strict"])
+                .current_dir(scratch.path("elsewhere"))
+                .output()
+                .unwrap();
+            let document: Value = serde_json::from_slice(&ran.stdout).unwrap();
+            assert_eq!(measured(&document), one(evaluation, "mine"), "{ran:?}");
+            std::fs::remove_file(scratch.path("elsewhere/more.json")).unwrap();
+        }
+        let other = scratch.karat(&[evaluation, "run", "--only", "other"]).expect(2);
+        other.says(&["no entry matches", evaluation]);
+    }
+}
+
+#[test]
+fn run_without_a_project_measures_the_bundled_entries_and_says_so() {
+    let scratch = Scratch::new();
+    let names = [("server", "demo"), ("agent", "traces"), ("retrieval", "bm25")];
+    for (evaluation, name) in names.into_iter().chain([("detection", "builtin")]) {
+        let ran = scratch.karat(&[evaluation, "run", "--json"]).expect(0);
+        assert_eq!(measured(&ran.json()), one(evaluation, name));
+        let note = format!("the {evaluation} entries of the bundled project");
+        let notes: Vec<&str> = ran.stderr.lines().filter(|line| line.contains(&note)).collect();
+        assert_eq!(notes.len(), 1, "{}", ran.stderr);
+        assert!(notes[0].contains("no karat.toml"), "{}", notes[0]);
+        let on_purpose = scratch.karat(&[evaluation, "run", "--json", "--bundled"]).expect(0);
+        assert_eq!(measured(&on_purpose.json()), one(evaluation, name));
+        assert!(!on_purpose.stderr.contains("karat.toml"), "{}", on_purpose.stderr);
+    }
+    // A check passes for ever if it measures something else than what it is for.
+    scratch.karat(&["check"]).expect(2).says(&["karat demo", "karat init"]);
+    scratch.karat(&["check", "--evaluation", "retrieval"]).expect(2).says(&["karat demo"]);
+    // A project that is named is needed.
+    scratch.karat(&["retrieval", "run", "gone.toml"]).expect(2).says(&["gone.toml"]);
+}
+
+#[test]
+fn resilience_without_a_project_shows_the_worst_case_in_the_bundled_worlds() {
+    let scratch = Scratch::new();
+    let ran = scratch.karat(&["resilience", "run", "--json"]).expect(0);
+    assert_eq!(measured(&ran.json()), one("resilience", "hijacked-none"));
+    assert!(ran.stderr.contains("no karat.toml"), "{}", ran.stderr);
+    let bundled = scratch.karat(&["resilience", "run", "--bundled", "--json"]).expect(0);
+    assert_eq!(measured(&bundled.json()), one("resilience", "worlds"));
+}
+
+#[test]
+fn a_run_that_the_command_line_describes_leaves_the_project_alone() {
+    let scratch = project();
+    // An option counts although its value is the default.
+    for described in [&["--agent", "hijacked"][..], &["--world", "mail"], &["--timeout", "30"]] {
+        let ran = scratch.karat(&[&["resilience", "run", "--json"], described].concat()).expect(0);
+        assert_eq!(measured(&ran.json()), one("resilience", "hijacked-none"), "{described:?}");
+        assert!(!ran.stderr.contains("karat.toml"), "{}", ran.stderr);
+    }
+    let ran = scratch.karat(&["agent", "run", "tasks.jsonl", "--json"]).expect(0);
+    assert_eq!(measured(&ran.json()), one("agent", "run"));
+
+    for (refused, word) in [
+        (&["agent", "run", "--runs", "1"][..], "TASKS"),
+        (&["agent", "run", "--name", "run"], "TASKS"),
+        (&["agent", "run", "tasks.jsonl", "--only", "mine"], "--only"),
+        (&["agent", "run", "tasks.jsonl", "--bundled"], "--bundled"),
+        (&["resilience", "run", "karat.toml", "--agent", "hijacked"], "PROJECT"),
+        (&["resilience", "run", "--only", "mine", "--world", "mail"], "--only"),
+        (&["resilience", "run", "--bundled", "--", "proxy"], "--bundled"),
+    ] {
+        let ran = scratch.karat(refused).expect(2);
+        assert!(ran.stderr.contains(word), "{refused:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn run_names_the_entries_of_a_project_that_has_none_of_its_evaluation() {
+    let scratch = Scratch::new();
+    scratch.project(GOLDEN, "", BM25);
+    for evaluation in ["server", "agent", "detection", "resilience"] {
+        scratch.karat(&[evaluation, "run"]).expect(2).says(&["no entry matches", "retrieval"]);
+    }
+}
+
+/// Every command of version 77d6b38 with its options.
+const EARLIER: &[(&str, &str)] = &[
+    ("check", "--out --output --resume --strict --only --history --quiet --json --color"),
+    (
+        "retrieval score",
+        "--dataset --corpus --golden --rankings --run --absent-is-empty --max-errors",
+    ),
+    ("retrieval export-trec", "--dataset --corpus --golden --qrels --run --rankings"),
+    ("retrieval serve-fitness", "--dataset --corpus --golden --engine --weights --metric --limit"),
+    ("detection score", "--corpus --verdicts"),
+    (
+        "server test",
+        "--tag --case --update --timeout-ms --start-timeout-ms --record --out --output",
+    ),
+    (
+        "server load",
+        "--tool --input --tag --concurrency --rate --connections --duration --count --ramp --warm-up \
+         --find-max --max-p50 --max-error-rate --seed --timeout-ms --start-timeout-ms --out --output",
+    ),
+    ("server lint", "--record --tools --allow --fail-on --rules --sarif"),
+    (
+        "server fuzz",
+        "--record --tool --set --allow-destructive --seed --timeout-ms --start-timeout-ms \
+         --time-limit --allow --fail-on --rules --output --sarif --cases --shrink-calls",
+    ),
+    (
+        "server attack",
+        "--record --tool --set --allow-destructive --seed --timeout-ms --start-timeout-ms \
+         --time-limit --allow --fail-on --rules --output --sarif --class --case --root --flood",
+    ),
+    ("server call", "--tool --input --record --timeout-ms --start-timeout-ms"),
+    (
+        "agent score",
+        "--format --tasks --max-bad --tools --metric --verdicts --before --means --per-item --name \
+         --min --max --max-drop --baseline --max-errors --out --output",
+    ),
+    (
+        "agent run",
+        "--model --endpoint --api --key-env --config --runs --setting --distractor --max-turns \
+         --max-tokens --max-seconds --max-cost --price --answer-tokens --temperature --seed --system \
+         --concurrency --max-errors --timeout --retry-pause-ms --record --replay --traces --name --min \
+         --max --out --output",
+    ),
+    (
+        "agent judge",
+        "--format --tasks --max-bad --model --endpoint --api --key-env --votes --temperature --seed \
+         --answer-tokens --timeout --verdicts",
+    ),
+    ("agent diff", "--format --tasks --max-bad --within --min-similarity --output"),
+    ("agent check", "--out --output --resume --strict --only"),
+    ("score trec", "--qrels --run --measure --per-query --level --judged-only --float32"),
+    (
+        "corpus capture",
+        "--out --servers --installed --config --server --all --url --name --env --header --timeout \
+         --parallel --keep-going --write-lock",
+    ),
+    (
+        "corpus serve",
+        "--server --stdio --http --proxy-config --out --proxy-listen --proxy-data --proxy-key",
+    ),
+    ("corpus freeze", "--into --golden --without-golden --licence --made"),
+    ("corpus verify", "--lock"),
+    ("corpus lock", "--out"),
+    ("corpus diff", "--exit-code"),
+    ("compare", "--slice"),
+    ("baseline update", "--out --resume --only --dry-run"),
+    ("baseline show", ""),
+    ("history add", "--db"),
+    ("history list", "--db --evaluation"),
+    ("history show", "--db --evaluation --last"),
+    ("history compare", "--db --slice"),
+    ("history prune", "--db --keep --older-than --dry-run"),
+    ("history export", "--db --output"),
+    ("serve", "--db --port"),
+    ("init", "--for --ci --karat-from --url"),
+    ("demo-server", "--http --vulnerable --replay --paced"),
+    ("metrics", "--markdown"),
+    ("schema", ""),
+    ("completions", ""),
+    ("man", ""),
+];
+
+/// The options that name and start a server, of the commands of version 77d6b38 that had them.
+const EARLIER_TARGET: &str = "--url --config --server --transport --protocol --env --header --cwd \
+     --sampling --elicitation --roots --isolate --allow-network --mount --image --limit";
+
+#[test]
+fn every_earlier_command_and_option_is_still_understood() {
+    let scratch = Scratch::new();
+    for (command, options) in EARLIER {
+        let mut arguments: Vec<&str> = command.split(' ').collect();
+        arguments.push("--help");
+        let help = scratch.karat(&arguments).expect(0).stdout;
+        let words: Vec<&str> = help.split([' ', '\n', '[', ']', '=', ',']).collect();
+        let target = if command.starts_with("server ") { EARLIER_TARGET } else { "" };
+        for option in options.split_whitespace().chain(target.split_whitespace()) {
+            assert!(words.contains(&option), "{command} {option}: {help}");
+        }
+    }
+}
+
+#[test]
+fn every_earlier_value_of_an_option_is_still_understood() {
+    let scratch = Scratch::new();
+    for (command, values) in [
+        ("agent score", "native ragas deepeval openai anthropic otlp mcp-recording"),
+        ("agent run", "with-tools without-tools distractors openai anthropic"),
+        ("server lint", "note warning error never stdio http sse none bwrap docker"),
+        ("server attack", "injection exfiltration privilege-escalation denial-of-service"),
+        ("corpus serve", "mcpproxy mcp-json"),
+        ("schema", "report check"),
+        ("init", "server proxy scanner agent github gitlab pre-commit none"),
+    ] {
+        let mut arguments: Vec<&str> = command.split(' ').collect();
+        arguments.push("--help");
+        let help = scratch.karat(&arguments).expect(0).stdout;
+        let words: Vec<&str> = help.split(['\n', ' ', ',', '[', ']', ':']).collect();
+        for value in values.split(' ') {
+            assert!(words.contains(&value), "{command} {value}: {help}");
+        }
+    }
+}
+
+/// Runs an earlier spelling and the present one, of which a single line on stderr must speak.
+fn earlier_and_present(scratch: &Scratch, earlier: &str, present: &str, options: &[&str]) {
+    let [earlier_words, present_words] =
+        [earlier, present].map(|spelling| spelling.split(' ').collect::<Vec<&str>>());
+    let ran = scratch.karat(&[&earlier_words, options].concat()).expect(0);
+    let hints: Vec<&str> = ran.stderr.lines().filter(|line| line.starts_with("karat: ")).collect();
+    assert_eq!(hints.len(), 1, "{earlier}: {}", ran.stderr);
+    let wanted = format!("`karat {earlier}` is now `karat {present}`");
+    assert!(hints[0].contains(&wanted), "{wanted}: {}", hints[0]);
+    let now = scratch.karat(&[&present_words, options].concat()).expect(0);
+    assert!(!now.stderr.contains("karat: "), "{}", now.stderr);
+    let (ran, now) = (ran.json(), now.json());
+    assert_eq!(ran["schema"], now["schema"]);
+    if ran["reports"].is_array() {
+        assert_eq!(measured(&ran), measured(&now));
+    } else {
+        assert_eq!(ran, now);
+    }
+}
+
+#[test]
+fn earlier_spellings_work_with_one_line_that_names_the_present_one() {
+    let scratch = project();
+    let options = ["--json", "--out", "out", "-o", "o.json", "--resume", "--only", "mine"];
+    for evaluation in ["retrieval", "detection"] {
+        let present = format!("{evaluation} run");
+        earlier_and_present(&scratch, evaluation, &present, &options);
+        let named = [&["karat.toml"], &options[..]].concat();
+        earlier_and_present(&scratch, evaluation, &present, &named);
+    }
+    let named = [&["karat.toml"], &options[..]].concat();
+    earlier_and_present(&scratch, "agent check", "agent run", &options);
+    earlier_and_present(&scratch, "agent check", "agent run", &named);
+    scratch.write("qrels", "q1 0 a 1\n");
+    scratch.write("run", "q1 Q0 a 1 1 t\n");
+    let files = ["--qrels", "qrels", "--run", "run", "--json"];
+    earlier_and_present(&scratch, "score trec", "retrieval trec", &files);
+    // As in that version, the bundled project where there is none.
+    for (earlier, evaluation, name) in [
+        (&["retrieval"][..], "retrieval", "bm25"),
+        (&["detection"], "detection", "builtin"),
+        (&["agent", "check"], "agent", "traces"),
+    ] {
+        let ran = Scratch::new().karat(&[earlier, &["--json"]].concat()).expect(0);
+        assert_eq!(measured(&ran.json()), one(evaluation, name));
+    }
+}
+
+#[test]
+fn the_server_of_the_conformance_suite_is_named_where_it_is_now() {
+    let scratch = Scratch::new();
+    for more in [&[][..], &["--http", "127.0.0.1:0"]] {
+        let ran = scratch.karat(&[&["demo-server", "--conformance"], more].concat()).expect(2);
+        ran.says(&["`karat demo-server --conformance`", "--example conformance_server"]);
+        assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn help_shows_the_verbs_of_an_evaluation_and_not_the_earlier_arguments() {
+    let scratch = Scratch::new();
+    for evaluation in EVALUATIONS {
+        for help in ["--help", "-h"] {
+            let shown = scratch.karat(&[evaluation, help]).expect(0).stdout;
+            let usages: Vec<&str> = shown
+                .lines()
+                .filter(|line| line.contains(&format!("karat {evaluation} ")))
+                .collect();
+            assert_eq!(usages, [format!("Usage: karat {evaluation} [OPTIONS] <COMMAND>")]);
+            for hidden in ["PROJECT", "--partition", "--bundled", "--resume"] {
+                assert!(!shown.contains(hidden), "{hidden}: {shown}");
+            }
+            assert!(shown.contains("\n  run "), "{shown}");
+        }
+        let wrong = scratch.karat(&[evaluation, "--no-such-option"]).expect(2).stderr;
+        assert!(wrong.contains(&format!("Usage: karat {evaluation} ")), "{wrong}");
+        assert!(!wrong.contains("[PROJECT]"), "{wrong}");
+    }
+}
