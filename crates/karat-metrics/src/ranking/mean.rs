@@ -30,7 +30,7 @@ pub struct Mean {
 
 impl Mean {
     /// Adds one query's value, or counts it as undefined. After a value that is not finite, or a sum that
-    /// is too large for a number, there is no mean any more.
+    /// is too large for a number, the mean is undefined.
     pub fn add(&mut self, score: Score) {
         let Ok(value) = score else {
             self.undefined += 1;

@@ -1,4 +1,4 @@
-//! Whether arguments are on the command line, also those that have a default.
+//! The arguments that are on the command line, also those that have a default.
 
 use std::marker::PhantomData;
 

@@ -29,6 +29,7 @@ builtin = \"demo\"
 [[agent]]
 name = \"mine\"
 dataset = \"bundled:traces/v2\"
+tools = [\"bundled:tools/v1\"]
 
 [[detection]]
 name = \"mine\"
