@@ -1,6 +1,8 @@
 //! `karat server attack` end to end: each attack breaks the tool that has the hole, and not the one
 //! next to it that has none.
 
+use std::path::PathBuf;
+
 use serde_json::Value;
 
 use crate::common::{Ran, Scratch};
@@ -36,8 +38,8 @@ fn status<'a>(report: &'a Value, id: &str) -> &'a str {
     item(report, id)["observed"]["status"].as_str().unwrap()
 }
 
-fn is_empty(scratch: &Scratch, folder: &str) -> bool {
-    std::fs::read_dir(scratch.path(folder)).unwrap().next().is_none()
+fn left_in(scratch: &Scratch, folder: &str) -> Vec<PathBuf> {
+    std::fs::read_dir(scratch.path(folder)).unwrap().map(|entry| entry.unwrap().path()).collect()
 }
 
 #[test]
@@ -107,7 +109,7 @@ fn each_class_breaks_the_tool_with_the_hole_and_holds_on_the_safe_one() {
         .collect();
     assert_eq!(classes.len(), 4, "{classes:?}");
     assert!(report["controls"].as_array().unwrap().iter().all(|control| control["ok"] == true));
-    assert!(is_empty(&scratch, "tmp"));
+    assert_eq!(left_in(&scratch, "tmp"), Vec::<PathBuf>::new());
 }
 
 #[test]
