@@ -75,7 +75,7 @@ impl Default for Common {
 /// The keys of [`Common`] that every entry takes.
 pub const KEYS: &[&str] = &["name", "seed", "baseline", "gate"];
 /// The keys of [`Common`] that an evaluation takes only if it lists them in [`Evaluation::TAKES`].
-pub(crate) const OPTIONAL_KEYS: &[&str] =
+pub const OPTIONAL_KEYS: &[&str] =
     &["runs", "concurrency", "timeout_ms", "start_timeout_ms", "retries", "backoff_ms"];
 
 impl Common {

@@ -23,7 +23,7 @@ use crate::partition::{Part, Partition, VERSION};
 use crate::report::Report;
 
 /// The name of the format of [`WholeEntry`].
-pub(crate) const WHOLE_SCHEMA: &str = "karat.whole/1";
+pub const WHOLE_SCHEMA: &str = "karat.whole/1";
 
 /// The result of one part of an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -98,7 +98,7 @@ pub fn destructive(definition: &Value) -> Option<String> {
 /// The reason for which a tool is not called without permission, if there is one: it may destroy or change
 /// something.
 #[must_use]
-pub(crate) fn may_change(definition: &Value) -> Option<String> {
+pub fn may_change(definition: &Value) -> Option<String> {
     if let Some(why) = destructive(definition) {
         return Some(why);
     }
