@@ -2,8 +2,8 @@
 //!
 //! [`Load`] is the evaluation. The mix of calls comes from a suite or is a single call; a closed loop
 //! keeps a number of calls under way, an open loop begins them at a rate. How calls end is judged, not
-//! what they say: suites do that. The cost of the harness itself is in the report, so that it can be told
-//! apart from the server's.
+//! what they say: suites do that. The cost of the harness itself is in the report, so that it can be
+//! separated from the server's.
 
 mod condition;
 mod driver;

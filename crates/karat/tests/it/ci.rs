@@ -629,10 +629,10 @@ pub(crate) fn project_with_ci(user: &str, ci: &str) -> Scratch {
 
 #[test]
 fn the_workflow_that_init_writes_works_at_once() {
-    for (user, beside) in [("proxy", "digests and labels are valid"), ("server", "tools")] {
+    for (user, other) in [("proxy", "digests and labels are valid"), ("server", "tools")] {
         let mut job = Job::new(project_with_ci(user, "github"), &[]);
         let ran = job.workflow().expect(0);
-        assert!(ran.stdout.contains(beside), "{}", ran.stdout);
+        assert!(ran.stdout.contains(other), "{}", ran.stdout);
         let built = job.read("cargo");
         let source = job.scratch.path(".karat-source/crates/karat");
         let line = format!("install --locked --features full --path {} --root ", source.display());

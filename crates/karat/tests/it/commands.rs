@@ -137,8 +137,8 @@ fn compare_counts_what_lost_its_score_and_shows_names_as_they_are() {
     }
     scratch.write("b.json", check.to_string());
     let ran = scratch.karat(&["compare", "a.json", "b.json"]).expect(0);
-    let told = "metrics, no score now: q1 (the change is over the other 1)";
-    assert!(ran.stdout.contains(told), "{}", ran.stdout);
+    let expected_line = "metrics, no score now: q1 (the change is over the other 1)";
+    assert!(ran.stdout.contains(expected_line), "{}", ran.stdout);
     assert!(!ran.stdout.contains(['\u{1b}']), "{:?}", ran.stdout);
     assert!(!ran.stdout.lines().any(|line| line.starts_with("::error::")), "{}", ran.stdout);
 }
