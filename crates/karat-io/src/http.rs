@@ -1,14 +1,15 @@
 //! The HTTP client of adapters and model endpoints, and what every HTTP client here shares.
 //!
 //! A request has a time limit and its answer a size limit. Redirects are not followed unless asked for,
-//! and a request to this machine never goes through a proxy that the environment names. Errors are
-//! [`Failure`]s with their class, and no message holds the value of a header that came from a variable.
-//! Nothing here retries; the caller does, and honours [`Failure::retry_after`].
+//! headers are sent to the origin of the request only, and a request to this machine never goes through a
+//! proxy that the environment names. Errors are [`Failure`]s with their class, and no message holds the
+//! value of a header that came from a variable. Nothing here retries; the caller does, and honours
+//! [`Failure::retry_after`].
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
 use reqwest::{Method, StatusCode, Url, redirect};
@@ -29,13 +30,14 @@ const MAX_ERROR_BYTES: usize = 4 << 10;
 /// Settings of a [`Client`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Time for a request, from connecting to the last byte.
+    /// Time for a request, from connecting to the last byte, with its redirects.
     pub timeout: Duration,
     /// Maximum size of an answer in bytes.
     pub max_body: usize,
     /// Maximum number of redirects to follow.
     pub redirects: usize,
-    /// Headers of every request. Values may hold variables ([`crate::interpolate`]).
+    /// Headers of every request. Values may hold variables ([`crate::interpolate`]). After a redirect to
+    /// another scheme, host or port they are not sent.
     pub headers: BTreeMap<String, String>,
 }
 
@@ -134,6 +136,9 @@ pub struct Client {
     direct: reqwest::Client,
     /// For other machines, through the proxy of the environment if it names one.
     outward: reqwest::Client,
+    headers: HeaderMap,
+    timeout: Duration,
+    redirects: usize,
     max_body: usize,
     redactor: Redactor,
 }
@@ -149,14 +154,11 @@ impl Client {
         Client::with_variables(options, &Variables::new(&interpolate::environment, &here))
     }
 
-    /// As [`Client::new`], with variables from elsewhere.
+    /// As [`Client::new`], with variables from elsewhere, or another `${workspaceFolder}`.
     ///
     /// # Errors
     /// As [`Client::new`].
-    pub(crate) fn with_variables(
-        options: &Options,
-        variables: &Variables<'_>,
-    ) -> Result<Client, String> {
+    pub fn with_variables(options: &Options, variables: &Variables<'_>) -> Result<Client, String> {
         let mut redactor = Redactor::default();
         let mut filled = BTreeMap::new();
         for (name, text) in &options.headers {
@@ -173,12 +175,9 @@ impl Client {
         let headers = header_map(&filled)?;
         let build = |builder: reqwest::ClientBuilder| {
             builder
-                .timeout(options.timeout)
-                .redirect(match options.redirects {
-                    0 => redirect::Policy::none(),
-                    max => redirect::Policy::limited(max),
-                })
-                .default_headers(headers.clone())
+                // Followed by `send`: reqwest keeps headers such as `X-API-Key` for other hosts, and
+                // names the address, with the keys in it, in `Referer`.
+                .redirect(redirect::Policy::none())
                 .user_agent(concat!("karat/", env!("CARGO_PKG_VERSION")))
                 .build()
                 .map_err(|error| format!("cannot set up the HTTP client: {}", root_cause(&error)))
@@ -186,6 +185,9 @@ impl Client {
         Ok(Client {
             direct: build(builder().no_proxy())?,
             outward: build(builder())?,
+            headers,
+            timeout: options.timeout,
+            redirects: options.redirects,
             max_body: options.max_body,
             redactor,
         })
@@ -198,24 +200,40 @@ impl Client {
     /// and above, with [`Failure::retry_after`] set for 429 and 503; `invalid_answer` for a redirect that
     /// is not followed and for a body that is too large.
     pub async fn send(&self, request: &Request) -> Result<Answer, Failure> {
-        let url = checked_url(&request.url)
-            .map_err(|error| Failure::new(FailureClass::InvalidAnswer, error))?;
-        let method = Method::from_bytes(request.method.as_bytes()).map_err(|_| {
-            let message = format!("{:?} is not an HTTP method", request.method);
-            Failure::new(FailureClass::InvalidAnswer, message)
-        })?;
-        let client = if is_loopback(&url) { &self.direct } else { &self.outward };
-        let mut builder = client.request(method, url);
-        if let Some(body) = &request.body {
-            builder = builder
-                .header(reqwest::header::CONTENT_TYPE, &body.content_type)
-                .body(body.bytes.clone());
+        let invalid = |message: String| Failure::new(FailureClass::InvalidAnswer, message);
+        let origin = checked_url(&request.url).map_err(invalid)?;
+        let mut method = checked_method(&request.method).map_err(invalid)?;
+        let (mut url, mut body) = (origin.clone(), request.body.as_ref());
+        let (started, mut followed) = (Instant::now(), 0);
+        loop {
+            let client = if is_loopback(&url) { &self.direct } else { &self.outward };
+            let left = self.timeout.saturating_sub(started.elapsed());
+            let mut builder = client.request(method.clone(), url.clone()).timeout(left);
+            if let Some(body) = body {
+                builder = builder
+                    .header(reqwest::header::CONTENT_TYPE, &body.content_type)
+                    .body(body.bytes.clone());
+            }
+            // Last: a header that was asked for replaces what the request would have.
+            if url.origin() == origin.origin() {
+                builder = builder.headers(self.headers.clone());
+            }
+            let response = builder.send().await.map_err(|error| self.failure(error))?;
+            if response.status().is_success() {
+                return self.answer(response).await;
+            }
+            let next = redirected(&response, &url).filter(|_| followed < self.redirects);
+            let Some(next) = next else { return Err(self.refusal(response).await) };
+            if is_asked_for_anew(response.status(), &method) {
+                (method, body) = (Method::GET, None);
+            }
+            url = next;
+            followed += 1;
         }
-        let response = builder.send().await.map_err(|error| self.failure(error))?;
+    }
+
+    async fn answer(&self, response: reqwest::Response) -> Result<Answer, Failure> {
         let status = response.status();
-        if !status.is_success() {
-            return Err(self.refusal(response).await);
-        }
         let content_type = response
             .headers()
             .get(reqwest::header::CONTENT_TYPE)
@@ -246,9 +264,12 @@ impl Client {
         if status.is_redirection() {
             let to = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
             let to = to.map(|to| format!(" to {}", self.redactor.hide(&quoted(to))));
-            let to = to.unwrap_or_default();
-            message
-                .push_str(&format!("{to}; redirects are not followed unless `redirects` is set"));
+            let why = match (self.redirects, redirected(&response, response.url())) {
+                (0, _) => "redirects are not followed unless `redirects` is set".to_owned(),
+                (_, None) => "it cannot be followed".to_owned(),
+                (most, Some(_)) => format!("more than `redirects = {most}` allows"),
+            };
+            message.push_str(&format!("{}; {why}", to.unwrap_or_default()));
             return Failure::new(FailureClass::InvalidAnswer, message);
         }
         let busy = [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE];
@@ -293,9 +314,43 @@ impl Client {
         Failure { permanent, ..Failure::new(FailureClass::Transport, message) }
     }
 
-    /// Removes the secrets of this client's headers from text and values.
+    /// Removes the secrets of this client's requests from text and values.
     pub fn redactor(&self) -> &Redactor {
         &self.redactor
+    }
+
+    /// For adding secrets that are not in headers, such as a key in a URL.
+    pub fn redactor_mut(&mut self) -> &mut Redactor {
+        &mut self.redactor
+    }
+}
+
+/// Checks that requests can be sent with a method.
+///
+/// # Errors
+/// If they cannot.
+pub fn check_method(text: &str) -> Result<(), String> {
+    checked_method(text).map(|_| ())
+}
+
+fn checked_method(text: &str) -> Result<Method, String> {
+    Method::from_bytes(text.as_bytes()).map_err(|_| format!("{text:?} is not an HTTP method"))
+}
+
+/// The address that a redirect leads to, if requests can be sent there.
+fn redirected(response: &reqwest::Response, from: &Url) -> Option<Url> {
+    let statuses = [301, 302, 303, 307, 308];
+    let to = response.headers().get(LOCATION)?.to_str().ok()?;
+    let to = from.join(to).ok().filter(|_| statuses.contains(&response.status().as_u16()))?;
+    checked_url(to.as_str()).ok()
+}
+
+/// Whether a redirect is followed with a `GET` without a body, as browsers and curl do.
+fn is_asked_for_anew(status: StatusCode, method: &Method) -> bool {
+    match status {
+        StatusCode::SEE_OTHER => method != Method::HEAD,
+        StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND => method == Method::POST,
+        _ => false,
     }
 }
 
@@ -465,6 +520,72 @@ mod tests {
         let failure = client(&Options::default()).send(&unreachable).await.unwrap_err();
         assert_eq!(failure.class, FailureClass::Transport);
         assert!(failure.message.contains("cannot connect"), "{}", failure.message);
+    }
+
+    fn redirect(status: u16, to: &str) -> &'static str {
+        format!("HTTP/1.1 {status} Moved\r\nlocation: {to}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n").leak()
+    }
+
+    const DONE: &str = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+
+    fn following(redirects: usize) -> Client {
+        let headers = BTreeMap::from([("X-API-Key".to_owned(), "hush-hush".to_owned())]);
+        client(&Options { headers, redirects, ..Options::default() })
+    }
+
+    #[tokio::test]
+    async fn headers_and_the_address_are_not_sent_to_another_origin() {
+        let (elsewhere, asked_there) = server(vec![DONE]);
+        let (address, asked) = server(vec![redirect(307, "/moved"), redirect(307, &elsewhere)]);
+        let request = Request::post_json(
+            format!("{address}/search?key=hush-hush"),
+            &serde_json::json!({"q": "find"}),
+        );
+        following(2).send(&request).await.unwrap();
+        for expected in ["POST /search?key=hush-hush", "POST /moved"] {
+            let asked = asked.recv().unwrap();
+            assert!(asked.starts_with(expected), "{asked}");
+            assert!(asked.contains("x-api-key: hush-hush"), "{asked}");
+        }
+        let asked = asked_there.recv().unwrap();
+        assert!(asked.starts_with("POST / HTTP") && !asked.contains("hush"), "{asked}");
+        assert!(asked.contains("content-type: application/json"), "{asked}");
+    }
+
+    #[tokio::test]
+    async fn no_more_redirects_are_followed_than_allowed() {
+        let (address, _asked) = server(vec![redirect(302, "/1"), redirect(302, "/2"), DONE]);
+        let failure = following(1).send(&Request::get(address)).await.unwrap_err();
+        assert_eq!(failure.class, FailureClass::InvalidAnswer);
+        assert_eq!(failure.message, "HTTP 302 Found to /2; more than `redirects = 1` allows");
+        let (address, _asked) = server(vec![redirect(302, "file:///etc/passwd")]);
+        let failure = following(9).send(&Request::get(address)).await.unwrap_err();
+        let expected = "to file:///etc/passwd; it cannot be followed";
+        assert!(failure.message.ends_with(expected), "{}", failure.message);
+    }
+
+    #[tokio::test]
+    async fn a_redirect_keeps_or_drops_the_body_by_its_status() {
+        for (status, expected) in [(301, "GET"), (302, "GET"), (303, "GET"), (307, "POST")] {
+            let (address, asked) = server(vec![redirect(status, "/next"), DONE]);
+            let request = Request::post_json(address, &serde_json::json!({"q": 1}));
+            following(1).send(&request).await.unwrap();
+            assert!(asked.recv().unwrap().starts_with("POST / "));
+            let asked = asked.recv().unwrap();
+            assert!(asked.starts_with(&format!("{expected} /next ")), "{status}: {asked}");
+            assert_eq!(asked.contains("content-length: 7"), expected == "POST", "{asked}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_header_that_was_asked_for_is_sent_once() {
+        let (address, asked) = server(vec![DONE]);
+        let headers = BTreeMap::from([("Content-Type".to_owned(), "text/x-query".to_owned())]);
+        let client = client(&Options { headers, ..Options::default() });
+        client.send(&Request::post_json(address, &serde_json::json!({}))).await.unwrap();
+        let asked = asked.recv().unwrap();
+        assert!(asked.contains("content-type: text/x-query"), "{asked}");
+        assert_eq!(asked.matches("content-type").count(), 1, "{asked}");
     }
 
     #[tokio::test]

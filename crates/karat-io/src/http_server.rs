@@ -28,6 +28,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Sleep, sleep, timeout};
 
+use crate::text::hex;
+
 /// The time between two looks for room, and after a failure to accept.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -121,7 +123,7 @@ pub fn random_token() -> io::Result<String> {
     let mut bytes = [0; 16];
     let random = rustls::crypto::ring::default_provider().secure_random;
     random.fill(&mut bytes).map_err(|_| io::Error::other("the system has no random bytes"))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(&bytes))
 }
 
 #[derive(Clone, Copy)]

@@ -24,7 +24,8 @@ use serde_json::{Map, Value};
 
 use crate::interpolate::Used;
 use crate::secrets;
-use crate::text::json_string_end;
+use crate::template::percent_encoded;
+use crate::text::{hex, json_string_end};
 
 /// The text in place of a secret.
 pub const HIDDEN: &str = "[redacted]";
@@ -391,10 +392,7 @@ fn forms(secret: &str) -> Vec<Form> {
         forms.push(percent_encoded(secret));
         // As forms of HTML pages write it.
         forms.push(percent_encoded(secret).replace("%20", "+"));
-        forms.push(secret.bytes().fold(String::new(), |mut hex, byte| {
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        }));
+        forms.push(hex(secret.as_bytes()));
         in_base64 = encoded_middles(secret);
     }
     let plain = forms.into_iter().map(|text| (text, false));
@@ -402,18 +400,6 @@ fn forms(secret: &str) -> Vec<Form> {
         .chain(in_base64.into_iter().map(|text| (text, true)))
         .map(|(text, in_base64)| Form { secret: secret.to_owned(), text, in_base64 })
         .collect()
-}
-
-fn percent_encoded(secret: &str) -> String {
-    let mut encoded = String::new();
-    for byte in secret.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-    }
-    encoded
 }
 
 /// The parts of base64 that depend on the secret alone, wherever in a text it begins: three bytes become

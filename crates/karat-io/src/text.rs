@@ -12,6 +12,7 @@
 //! ```
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -37,6 +38,20 @@ pub fn first_few<S: AsRef<str>>(names: &[S], most: usize) -> String {
         0 => first.join(", "),
         more => format!("{} and {more} more", first.join(", ")),
     }
+}
+
+/// Bytes in hexadecimal.
+///
+/// ```
+/// assert_eq!(karat_io::text::hex(b"\x00\xff"), "00ff");
+/// ```
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }
 
 /// `1 item`, `3 items`, `2 entries`.
