@@ -52,6 +52,15 @@ pub(crate) fn align<'a>(
     let (restricted, data) = match data {
         None => match old.symmetric_difference(&new).next() {
             None => (whole(), None),
+            // The seconds of two loads are no pairs: only the values are compared.
+            Some(_) if after.kind == Kind::Load => {
+                let (metrics, slices) = (after.metrics.clone(), after.slices.clone());
+                let after = after.with_scores(metrics, slices, Vec::new());
+                let before = Baseline { items: Vec::new(), ..before.clone() };
+                ((Cow::Owned(before), Cow::Owned(after)), None)
+            }
+            // What only one side found has no score on the other, and is in no pair.
+            Some(_) if after.kind.finds_items() => (whole(), None),
             Some(first) => {
                 return Err(CompareError::Items {
                     missing: old.difference(&new).count(),
@@ -214,38 +223,18 @@ fn restrict(before: &Baseline, after: &Report, shared: &BTreeSet<&str>) -> (Base
         system: before.system.clone(),
         ..*before
     };
-    let after = Report {
-        metrics: after.metrics.iter().filter(kept).map(|one| measured(one, None)).collect(),
-        slices: after
-            .slices
-            .iter()
-            .map(|slice| {
-                let key = key(&slice.by, &slice.value);
-                let metrics = slice.metrics.iter().filter(kept);
-                Slice {
-                    by: slice.by.clone(),
-                    value: slice.value.clone(),
-                    metrics: metrics.map(|one| measured(one, Some(&key))).collect(),
-                }
-            })
-            .collect(),
-        items: Vec::new(),
-        schema: after.schema.clone(),
-        kind: after.kind.clone(),
-        evaluation: after.evaluation.clone(),
-        name: after.name.clone(),
-        dataset: after.dataset.clone(),
-        contents: None,
-        system: after.system.clone(),
-        conventions: BTreeMap::new(),
-        controls: Vec::new(),
-        comparison: None,
-        gate: None,
-        warnings: Vec::new(),
-        environment: after.environment.clone(),
-        ..*after
-    };
-    (before, Report { items, ..after })
+    let metrics = after.metrics.iter().filter(kept).map(|one| measured(one, None)).collect();
+    let slices = after.slices.iter().map(|slice| {
+        let key = key(&slice.by, &slice.value);
+        let metrics = slice.metrics.iter().filter(kept);
+        Slice {
+            by: slice.by.clone(),
+            value: slice.value.clone(),
+            metrics: metrics.map(|one| measured(one, Some(&key))).collect(),
+        }
+    });
+    let slices = slices.collect();
+    (before, after.with_scores(metrics, slices, items))
 }
 
 /// The mean of the scores of items, and how many have one.

@@ -15,16 +15,20 @@ use crate::align::align;
 pub use crate::align::comparable_data;
 use crate::baseline::Baseline;
 use crate::dataset::DataChange;
+use crate::kind::Kind;
 use crate::paired::{Headlines, ItemScores, Pair, Paired, ROUNDING, scores};
 use crate::report::{Better, Comparison, Delta, Interval, Item, Report, Scores, SystemRef};
 pub use crate::slice_key::SliceKey;
-use karat_io::text::printable;
+use karat_io::text::{count, first_few, printable};
 
 /// Up to this many differing items are tested exactly, whatever their values.
 pub(crate) const EXACT: u32 = 24;
 
 /// Fewer groups than this are too few to draw from: two of them would often give an interval of no width.
 const FEWEST_TO_DRAW: usize = 6;
+
+/// The most items that are named as found by one of two runs.
+const NAMED: usize = 3;
 
 /// The number of seeded permutations where the exact test is too large.
 pub(crate) const PERMUTATIONS: u64 = 20_000;
@@ -160,6 +164,7 @@ fn changed(before: &Baseline, after: &Report) -> Vec<String> {
             changed.push(format!("{key} {was} → {is}"));
         }
     }
+    changed.extend(found(before, after));
     if before.runs != after.runs {
         changed.push(format!("runs {} → {}", before.runs, after.runs));
     }
@@ -167,6 +172,24 @@ fn changed(before: &Baseline, after: &Report) -> Vec<String> {
         changed.push(format!("seed {} → {}", before.seed, after.seed));
     }
     changed
+}
+
+/// The items that only one of two runs found. That one lasted for more seconds says nothing.
+fn found(before: &Baseline, after: &Report) -> Vec<String> {
+    if !after.kind.finds_items() || after.kind == Kind::Load {
+        return Vec::new();
+    }
+    let old: BTreeSet<&str> = before.items.iter().map(|item| item.id.as_str()).collect();
+    let new: BTreeSet<&str> = after.items.iter().map(|item| item.id.as_str()).collect();
+    let (added, gone): (Vec<&str>, Vec<&str>) =
+        (new.difference(&old).copied().collect(), old.difference(&new).copied().collect());
+    [("added", added), ("gone", gone)]
+        .into_iter()
+        .filter(|(_, ids)| !ids.is_empty())
+        .map(|(what, ids)| {
+            format!("{} {what} ({})", count(ids.len(), "item"), first_few(&ids, NAMED))
+        })
+        .collect()
 }
 
 /// The earlier scores of the items that moved, as far as they differ.

@@ -110,6 +110,12 @@ names! {
 }
 
 impl Kind {
+    /// Returns whether the items are found in the run (seconds, tools of a server) and are no part of the
+    /// data: two runs on the same data may have different ones.
+    pub fn finds_items(&self) -> bool {
+        matches!(self, Kind::Load | Kind::Fuzz | Kind::Attack)
+    }
+
     /// The evaluation that makes reports of this kind; one of the same name where it is not known.
     pub fn evaluation(&self) -> Evaluation {
         match self {

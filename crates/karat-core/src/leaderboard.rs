@@ -149,26 +149,8 @@ fn with_only(report: &Report, id: &str) -> Report {
         observed: None,
         error: None,
     };
-    Report {
-        schema: report.schema.clone(),
-        kind: report.kind.clone(),
-        evaluation: report.evaluation.clone(),
-        name: report.name.clone(),
-        dataset: report.dataset.clone(),
-        contents: None,
-        system: report.system.clone(),
-        runs: report.runs,
-        seed: report.seed,
-        conventions: BTreeMap::new(),
-        metrics: report.metrics.clone(),
-        slices: report.slices.clone(),
-        items: report.items.iter().map(item).collect(),
-        controls: Vec::new(),
-        comparison: None,
-        gate: None,
-        warnings: Vec::new(),
-        environment: report.environment.clone(),
-    }
+    let items = report.items.iter().map(item).collect();
+    report.with_scores(report.metrics.clone(), report.slices.clone(), items)
 }
 
 /// Ranks systems by a metric; none if fewer than two have a value.

@@ -558,6 +558,36 @@ impl Report {
             .and_then(|slice| slice.metrics.iter().find(|metric| metric.id == id))
     }
 
+    /// The same measurement with these scores alone, to be compared again. What was concluded from the
+    /// others is left out.
+    pub(crate) fn with_scores(
+        &self,
+        metrics: Vec<Measured>,
+        slices: Vec<Slice>,
+        items: Vec<Item>,
+    ) -> Report {
+        Report {
+            schema: self.schema.clone(),
+            kind: self.kind.clone(),
+            evaluation: self.evaluation.clone(),
+            name: self.name.clone(),
+            dataset: self.dataset.clone(),
+            contents: None,
+            system: self.system.clone(),
+            runs: self.runs,
+            seed: self.seed,
+            conventions: BTreeMap::new(),
+            metrics,
+            slices,
+            items,
+            controls: Vec::new(),
+            comparison: None,
+            gate: None,
+            warnings: Vec::new(),
+            environment: self.environment.clone(),
+        }
+    }
+
     /// Reads a report; a check document with exactly one report is taken as that report.
     pub fn load(path: &Path) -> Result<Report, InputError> {
         let mut reports = load_reports(path)?;

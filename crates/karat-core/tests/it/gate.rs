@@ -7,7 +7,7 @@ use karat_core::baseline::Baseline;
 use karat_core::compare::compare;
 use karat_core::gate::{GateError, Policy, Protected, Rule, evaluate, judge};
 use karat_core::report::{
-    Better, Control, DatasetRef, Environment, Evaluation, Item, ItemError, Measured, Report,
+    Better, Control, DatasetRef, Environment, Evaluation, Item, ItemError, Kind, Measured, Report,
     SCHEMA, SystemRef, Verdict,
 };
 use karat_metrics::MetricId;
@@ -696,4 +696,34 @@ fn a_limit_that_a_share_can_never_break_or_keep_is_refused() {
     }
     let unknown = wrong("recall@0", max_drop(0.0));
     assert!(unknown.contains("did you mean \"recall@k\"?"), "{unknown}");
+}
+
+#[test]
+fn runs_that_found_other_items_are_compared_by_their_values() {
+    let found = |kind: &Kind, run: Vec<(&str, f64)>| {
+        let mut report = report(&[run]);
+        (report.evaluation, report.kind) = (kind.evaluation(), kind.clone());
+        report
+    };
+    let moved = ["1 item added (c)", "1 item gone (b)"];
+    for (kind, changed, change, verdict) in [
+        // The seconds of two loads are no pairs.
+        (Kind::Load, &[][..], -0.5, Verdict::Fail),
+        (Kind::Attack, &moved[..], 0.0, Verdict::Pass),
+        (Kind::Fuzz, &moved[..], 0.0, Verdict::Pass),
+    ] {
+        let before = Baseline::from_report(&found(&kind, vec![("a", 1.0), ("b", 1.0)]));
+        let mut after = found(&kind, vec![("a", 1.0), ("c", 0.0)]);
+        let compared = compare(&before, &after, &[]).unwrap();
+        assert_eq!(compared.changed, changed, "{kind}");
+        let mrr = compared.deltas.iter().find(|delta| delta.metric == "mrr").unwrap();
+        assert_eq!((mrr.before, mrr.after, mrr.delta), (Some(1.0), Some(0.5), Some(change)));
+        let drop = Rule { max_drop: Some(0.1), ..Rule::default() };
+        judge(&mut after, &policy(&[("mrr", drop)]), Some(&before)).unwrap();
+        assert_eq!(after.gate.unwrap().verdict, verdict, "{kind}");
+    }
+    // The items of a suite are those of its file.
+    let before = Baseline::from_report(&found(&Kind::Suite, vec![("a", 1.0)]));
+    let after = found(&Kind::Suite, vec![("b", 1.0)]);
+    assert!(compare(&before, &after, &[]).is_err());
 }
