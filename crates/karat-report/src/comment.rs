@@ -198,11 +198,14 @@ pub(crate) fn described(item: &Item) -> (String, String) {
             None => (String::new(), metrics()),
         },
         Some(Observed::Traces(run)) => (run.input.clone().unwrap_or_default(), metrics()),
+        Some(Observed::Trajectories(pair)) => (pair.input.clone().unwrap_or_default(), metrics()),
         Some(Observed::Resilience(run)) => {
             let now = run.outcome.map_or_else(metrics, |outcome| outcome.name().to_owned());
             (run.task.clone(), now)
         }
-        _ => (String::new(), metrics()),
+        Some(Observed::Outcomes(_) | Observed::Load(_) | Observed::Other(_)) | None => {
+            (String::new(), metrics())
+        }
     }
 }
 

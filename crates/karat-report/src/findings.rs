@@ -3,6 +3,7 @@
 use karat_core::observed::{AttackStatus, Observed, VerdictOutcome, Verdicts};
 use karat_core::report::{CheckReport, Item, Report, Verdict};
 use karat_io::text::clip;
+use karat_metrics::metric;
 
 use crate::sarif::{self, Log, Result, Rule};
 use crate::select;
@@ -149,7 +150,9 @@ pub fn failed_cases(report: &Report) -> (Vec<FailedCase<'_>>, usize) {
 }
 
 fn is_failed(item: &Item) -> bool {
-    item.metrics.get("pass_rate").copied().flatten().is_some_and(|rate| rate < 1.0)
+    let is_case = matches!(item.observed, Some(Observed::Suite(_)));
+    let rate = item.metrics.get(&metric!("pass_rate")).copied().flatten();
+    is_case && rate.is_some_and(|rate| rate < 1.0)
 }
 
 /// The first reasons for which a case did not pass.

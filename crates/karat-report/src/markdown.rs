@@ -13,6 +13,7 @@ use karat_core::report::{
     Check, CheckReport, Comparison, Delta, Evaluation, Report, Slice, Verdict,
 };
 use karat_io::text::printable;
+use karat_metrics::{MetricId, metric};
 
 use crate::format::{
     Direction, check_name, count, interval_heading, leaderboard_title, optional, optional_p, range,
@@ -203,7 +204,7 @@ fn rankings(text: &mut String, report: &Report) {
     }
     text.push_str("\n<details><summary>By kind and server</summary>\n");
     for (title, found) in tables.iter().filter(|(_, found)| !found.is_empty()) {
-        slices(text, title, &["recall@1", "recall@5", "mrr", "ndcg@10"], found);
+        slices(text, title, &select::RANKING_COLUMNS, found);
     }
     text.push_str("\n</details>\n");
 }
@@ -216,10 +217,9 @@ fn detectors(text: &mut String, report: &Report) {
         return;
     }
     text.push_str("\n<details><summary>Detectors</summary>\n");
-    let rates = ["recall", "precision", "f1", "fpr_hard", "fpr"];
-    slices(text, "detector", &rates, &by("detector"));
-    slices(text, "unique catches", &["recall", "fpr_hard", "fpr"], &by("adds"));
-    slices(text, "agreement", &["kappa", "jaccard"], &pairs);
+    slices(text, "detector", &select::DETECTOR_COLUMNS, &by("detector"));
+    slices(text, "unique catches", &select::ADDED_COLUMNS, &by("adds"));
+    slices(text, "agreement", &select::AGREEMENT_COLUMNS, &pairs);
     text.push_str("\n</details>\n");
 }
 
@@ -230,19 +230,19 @@ fn confusions(text: &mut String, report: &Report) {
         return;
     }
     text.push_str("\n<details><summary>Confused tools</summary>\n");
-    slices(text, "called", &["calls.confusion"], &pairs);
+    slices(text, "called", &[metric!("calls.confusion")], &pairs);
     text.push_str("\n</details>\n");
 }
 
 /// Slices with some of their metrics, and the n of the first of these.
-fn slices(text: &mut String, title: &str, metrics: &[&str], slices: &[&Slice]) {
+fn slices(text: &mut String, title: &str, metrics: &[MetricId], slices: &[&Slice]) {
     // A forge would take an @ outside of code for a mention.
-    let head = |id: &&str| if id.contains('@') { cell(id) } else { (*id).to_owned() };
+    let head = |id: &MetricId| if id.contains('@') { cell(id) } else { id.to_string() };
     let heads: Vec<String> = metrics.iter().map(head).collect();
     let _ = writeln!(text, "\n| {title} | {} | n |", heads.join(" | "));
     let _ = writeln!(text, "| --- |{} ---: |", " ---: |".repeat(metrics.len()));
     for slice in slices.iter().take(SLICES) {
-        let find = |id: &str| select::metric(&slice.metrics, id);
+        let find = |id: &MetricId| select::metric(&slice.metrics, id);
         let cells =
             metrics.iter().map(|id| find(id).map_or_else(String::new, |m| optional(m.value)));
         let cells: Vec<String> = cells.collect();

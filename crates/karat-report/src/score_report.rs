@@ -7,6 +7,7 @@
 use karat_core::report::{
     CORPUS_VERSION, CheckReport, GOLDEN_VERSION, Gate, Kind, Measured, Report, Slice, Verdict,
 };
+use karat_metrics::{MetricId, metric};
 use serde_json::{Map, Value, json};
 
 use crate::select;
@@ -49,14 +50,19 @@ fn first<'a>(
 }
 
 fn retrieval(report: &Report) -> Result<Value, String> {
-    let needed = |id: &str| {
-        value(&report.metrics, id).ok_or_else(|| {
+    let needed = |id: MetricId| {
+        value(&report.metrics, &id).ok_or_else(|| {
             format!("{}: {id} is undefined, which a score report cannot express", report.name)
         })
     };
     let mut recall = Map::new();
-    for k in ["1", "3", "5", "10"] {
-        recall.insert(k.to_owned(), json!(needed(&format!("recall@{k}"))?));
+    for (k, id) in [
+        ("1", metric!("recall@1")),
+        ("3", metric!("recall@3")),
+        ("5", metric!("recall@5")),
+        ("10", metric!("recall@10")),
+    ] {
+        recall.insert(k.to_owned(), json!(needed(id)?));
     }
     let version = |name| report.conventions.get(name).unwrap_or(&report.dataset.version);
     // What mcpproxy calls mrr and map stops at ten results.
@@ -66,9 +72,9 @@ fn retrieval(report: &Report) -> Result<Value, String> {
         "runs_averaged": report.runs.max(1),
         "metrics": {
             "recall_at": recall,
-            "mrr": needed("mrr@10")?,
-            "ndcg_at_10": needed("ndcg@10")?,
-            "map": needed("map@10")?,
+            "mrr": needed(metric!("mrr@10"))?,
+            "ndcg_at_10": needed(metric!("ndcg@10"))?,
+            "map": needed(metric!("map@10"))?,
         },
         "gate": {"passed": passed(report.gate.as_ref())},
     });
@@ -109,11 +115,11 @@ fn security(report: &Report, left_out: &mut Vec<String>) -> Value {
 fn detector(report: &Report, slice: &Slice) -> Option<Value> {
     let mut row = Map::new();
     row.insert("detector".to_owned(), json!(slice.value));
-    for id in ["precision", "recall", "f1", "fpr"] {
-        row.insert(id.to_owned(), json!(value(&slice.metrics, id)?));
+    for id in [metric!("precision"), metric!("recall"), metric!("f1"), metric!("fpr")] {
+        row.insert(id.to_string(), json!(value(&slice.metrics, &id)?));
     }
-    for (id, hit, missed) in [("recall", "tp", "fn"), ("fpr", "fp", "tn")] {
-        let count = select::metric(&slice.metrics, id)?.count.as_ref();
+    for (id, hit, missed) in [(metric!("recall"), "tp", "fn"), (metric!("fpr"), "fp", "tn")] {
+        let count = select::metric(&slice.metrics, &id)?.count.as_ref();
         if let Some(count) = count {
             row.insert(hit.to_owned(), json!(count.hits));
             row.insert(missed.to_owned(), json!(count.of.saturating_sub(count.hits)));
@@ -128,16 +134,16 @@ fn detector(report: &Report, slice: &Slice) -> Option<Value> {
 
 fn detector_gate(report: &Report) -> Value {
     let mut gate = json!({"passed": passed(report.gate.as_ref())});
-    let limit = |metrics: &[&str], rule: &str| {
+    let limit = |metrics: &[MetricId], rule: &str| {
         let mut checks = report.gate.iter().flat_map(|gate| &gate.checks);
         checks
-            .find(|check| metrics.contains(&check.metric.as_str()) && check.rule == rule)?
+            .find(|check| metrics.iter().any(|id| *id == check.metric) && check.rule == rule)?
             .threshold
     };
-    if let Some(ceiling) = limit(&["fpr_hard", "fpr"], "max") {
+    if let Some(ceiling) = limit(&[metric!("fpr_hard"), metric!("fpr")], "max") {
         gate["fpr_ceiling"] = json!(ceiling);
     }
-    if let Some(floor) = limit(&["recall"], "min") {
+    if let Some(floor) = limit(&[metric!("recall")], "min") {
         gate["recall_floor"] = json!(floor);
     }
     gate
@@ -147,6 +153,6 @@ fn passed(gate: Option<&Gate>) -> bool {
     gate.is_some_and(|gate| gate.verdict == Verdict::Pass)
 }
 
-fn value(metrics: &[Measured], id: &str) -> Option<f64> {
+fn value(metrics: &[Measured], id: &MetricId) -> Option<f64> {
     select::metric(metrics, id)?.value
 }

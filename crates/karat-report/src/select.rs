@@ -1,7 +1,19 @@
 //! Lookups in a report that several renderers need.
 
 use karat_core::report::{Check, CheckReport, Delta, Kind, Measured, Report, Slice, Verdict};
-use karat_metrics::registry;
+use karat_metrics::{MetricId, metric, registry};
+
+/// The metrics in tables of rankings.
+pub(crate) static RANKING_COLUMNS: [MetricId; 4] =
+    [metric!("recall@1"), metric!("recall@5"), metric!("mrr"), metric!("ndcg@10")];
+/// The rates in tables of detectors.
+pub(crate) static DETECTOR_COLUMNS: [MetricId; 5] =
+    [metric!("recall"), metric!("precision"), metric!("f1"), metric!("fpr_hard"), metric!("fpr")];
+/// The rates of what one detector adds to the others: on attacks, hard negatives and benign entries.
+pub(crate) static ADDED_COLUMNS: [MetricId; 3] =
+    [metric!("recall"), metric!("fpr_hard"), metric!("fpr")];
+/// The measures of how far two detectors agree.
+pub(crate) static AGREEMENT_COLUMNS: [MetricId; 2] = [metric!("kappa"), metric!("jaccard")];
 
 /// The change of a metric over all items.
 pub(crate) fn delta<'a>(report: &'a Report, metric: &str) -> Option<&'a Delta> {
@@ -47,7 +59,7 @@ pub(crate) fn rankings(report: &Report) -> [(&'static str, Vec<&Slice>); 2] {
         _ => Vec::new(),
     };
     let mut servers = several("server");
-    let recall = |slice: &Slice| metric(&slice.metrics, "recall@5").and_then(|one| one.value);
+    let recall = |slice: &Slice| metric(&slice.metrics, &metric!("recall@5"))?.value;
     servers.sort_by(|a, b| recall(a).unwrap_or(2.0).total_cmp(&recall(b).unwrap_or(2.0)));
     [("kind", several("kind")), ("server, worst first", servers)]
 }
@@ -86,6 +98,11 @@ pub(crate) fn explaining<'a>(broken: &[&'a Check]) -> Option<&'a Check> {
     let named = || broken.iter().copied().filter(|check| !check.items.is_empty());
     let compares = |check: &&Check| matches!(check.rule.as_str(), "max_drop" | "max_rise");
     named().find(compares).or_else(|| named().next())
+}
+
+/// Returns whether the items of a check are those that got worse, not those that a limit is about.
+pub(crate) fn names_worsened(check: &Check) -> bool {
+    matches!(check.rule.as_str(), "max_drop" | "max_rise" | "protected")
 }
 
 /// The failed checks of all reports, each with its report.

@@ -5,6 +5,7 @@
 
 use karat_core::observed::{Observed, Suite, Trajectory};
 use karat_core::report::{Item, Kind};
+use karat_metrics::metric;
 
 /// A facet and the style classes of those of its values that a reader looks for.
 pub(super) struct Facet {
@@ -68,7 +69,7 @@ pub(super) fn value(item: &Item) -> Option<&'static str> {
         }
         Observed::Attack(attack) => Some(attack.status.name()),
         Observed::Traces(_) | Observed::Outcomes(_) => {
-            Some(match item.metrics.get("task.success").copied().flatten() {
+            Some(match item.metrics.get(&metric!("task.success")).copied().flatten() {
                 None => "not scored",
                 Some(1.0) => "succeeded",
                 Some(0.0) => "failed",

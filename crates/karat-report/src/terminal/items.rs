@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use karat_core::observed::Observed;
 use karat_core::report::{Better, Check, Delta, Item, Report, Verdict};
 use karat_io::text::{clip, columns, padded, printable};
+use karat_metrics::metric;
 use serde_json::Value;
 
 use super::summary::short;
@@ -52,7 +53,7 @@ pub(crate) fn ranks(report: &Report, item: &Item) -> Option<[Option<usize>; 2]> 
     let Some(Observed::Ranking(ranking)) = &item.observed else { return None };
     let earlier = report.comparison.as_ref().and_then(|all| all.before.get(&item.id));
     // The reciprocal rank of one query is one over its rank.
-    let before = match earlier.and_then(|scores| scores.get("mrr")).copied() {
+    let before = match earlier.and_then(|scores| scores.get(&metric!("mrr"))).copied() {
         None => ranking.first_right,
         Some(reciprocal) => reciprocal.filter(|score| *score > 0.0).map(rank),
     };
@@ -105,6 +106,8 @@ impl<'r> Moved<'r> {
             return format!("now {}", outcome.name().replace('_', " "));
         }
         match (self.compared, self.now) {
+            // Not scored by this metric.
+            (_, None) if self.before.is_none() => String::new(),
             (true, now) => format!("{} → {}", shown(self.before), shown(now)),
             (false, Some(now)) => short(now, 3),
             (false, None) => String::new(),
@@ -151,12 +154,16 @@ pub(crate) fn described(item: &Item) -> String {
             (None, about) => about.clone().unwrap_or_else(|| case.tool.clone()),
         },
         Some(Observed::Traces(trace)) => trace.input.clone().unwrap_or_default(),
+        Some(Observed::Trajectories(pair)) => pair.input.clone().unwrap_or_default(),
         Some(Observed::Attack(attack)) => attack.about.clone(),
         Some(Observed::Resilience(run)) => run.task.clone(),
         Some(Observed::Fuzz(fuzz)) => {
             fuzz.findings.first().map(|finding| finding.message.clone()).unwrap_or_default()
         }
-        _ => String::new(),
+        // Their scores are all there is to say.
+        Some(Observed::Outcomes(_) | Observed::Load(_) | Observed::Other(_)) | None => {
+            String::new()
+        }
     };
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -12,6 +12,7 @@ use karat_core::report::{
     CheckReport, Comparison, Delta, Gate, NotCompared, Report, Slice, Verdict,
 };
 use karat_io::text::{clip, columns, first_few, printable};
+use karat_metrics::{MetricId, metric};
 use owo_colors::{OwoColorize as _, Style as Paint};
 
 use crate::format::{self, Direction, count, moved, range, rank, verdict_name};
@@ -300,11 +301,11 @@ fn metrics(text: &mut String, report: &Report, style: Style) {
 
 /// A ranking by the kinds of its queries, and its worst servers.
 fn rankings(text: &mut String, report: &Report, style: Style) {
-    const METRICS: [&str; 4] = ["recall@1", "recall@5", "mrr", "ndcg@10"];
+    let columns = under_their_ids(&select::RANKING_COLUMNS);
     for (title, slices) in select::rankings(report) {
         let named = slices.iter().take(SLICES).map(|slice| (slice.value.as_str(), *slice));
         let named: Vec<(&str, &Slice)> = named.collect();
-        table(text, (title, 24), &METRICS.map(|id| (id, id)), &named, style);
+        table(text, (title, 24), &columns, &named, style);
         if slices.len() > SLICES {
             let line = format!("  and {} more in the report", slices.len() - SLICES);
             let _ = writeln!(text, "{}", style.faint(&line));
@@ -336,7 +337,7 @@ fn confusions(text: &mut String, report: &Report, style: Style) {
 /// Detectors side by side, then all together by tier and by category: attacks caught, and false
 /// alarms.
 fn detectors(text: &mut String, report: &Report, style: Style) {
-    const RATES: [&str; 5] = ["recall", "precision", "f1", "fpr_hard", "fpr"];
+    let rates = under_their_ids(&select::DETECTOR_COLUMNS);
     let named = |by| -> Vec<(&str, &Slice)> {
         let slices = select::slices(report, by).into_iter();
         slices.map(|slice| (slice.value.as_str(), slice)).collect()
@@ -344,24 +345,30 @@ fn detectors(text: &mut String, report: &Report, style: Style) {
     let detectors = named("detector");
     let Some((all, _)) = detectors.first() else { return };
     if detectors.len() > 1 {
-        table(text, ("detector", 24), &RATES.map(|id| (id, id)), &detectors, style);
+        table(text, ("detector", 24), &rates, &detectors, style);
     }
-    let alone = [("recall", "attacks"), ("fpr_hard", "hard"), ("fpr", "benign")];
+    let added = select::ADDED_COLUMNS.iter().zip(["attacks", "hard", "benign"]);
+    let alone: Vec<(&MetricId, &str)> = added.collect();
     table(text, ("unique catches", 32), &alone, &named("adds"), style);
     agreement(text, report, style);
-    table(text, ("by severity", 24), &RATES.map(|id| (id, id)), &named("tier"), style);
+    table(text, ("by severity", 24), &rates, &named("tier"), style);
     let categories: Vec<(&str, &Slice)> = named("detector/category")
         .into_iter()
         .filter_map(|(name, slice)| Some((name.strip_prefix(all)?.strip_prefix('/')?, slice)))
         .collect();
-    table(text, ("by category", 24), &RATES.map(|id| (id, id)), &categories, style);
+    table(text, ("by category", 24), &rates, &categories, style);
+}
+
+/// Columns whose heading is the id of their metric.
+fn under_their_ids(ids: &[MetricId]) -> Vec<(&MetricId, &str)> {
+    ids.iter().map(|id| (id, id.as_str())).collect()
 }
 
 /// Slices with some of their metrics; a metric is given by its id and its heading.
 fn table(
     text: &mut String,
     (title, width): (&str, usize),
-    columns: &[(&str, &str)],
+    columns: &[(&MetricId, &str)],
     rows: &[(&str, &Slice)],
     style: Style,
 ) {
@@ -383,17 +390,17 @@ fn agreement(text: &mut String, report: &Report, style: Style) {
         return;
     }
     let jaccard = |slice: &Slice| {
-        select::metric(&slice.metrics, "jaccard").and_then(|metric| metric.value).unwrap_or(-1.0)
+        let found = select::metric(&slice.metrics, &metric!("jaccard"));
+        found.and_then(|metric| metric.value).unwrap_or(-1.0)
     };
     pairs.sort_by(|one, other| jaccard(other).total_cmp(&jaccard(one)));
-    let head = format!(
-        "  {:<46} {:>9} {:>9} {:>6}",
-        "agreement, most alike first", "kappa", "jaccard", "n"
-    );
+    let [kappa, jaccard] = &select::AGREEMENT_COLUMNS;
+    let head =
+        format!("  {:<46} {kappa:>9} {jaccard:>9} {:>6}", "agreement, most alike first", "n");
     let _ = writeln!(text, "{}", style.faint(&head));
     for slice in pairs.iter().take(PAIRS) {
         let n = slice.metrics.first().map_or(0, |metric| metric.n);
-        let cells = ["kappa", "jaccard"].map(|id| cell(slice, id)).join(" ");
+        let cells = [kappa, jaccard].map(|id| cell(slice, id)).join(" ");
         let _ = writeln!(text, "  {:<46} {cells} {n:>6}", name(&slice.value, 46));
     }
     if pairs.len() > PAIRS {
@@ -408,7 +415,7 @@ fn name(text: &str, width: usize) -> String {
 }
 
 /// A metric of a slice.
-fn cell(slice: &Slice, id: &str) -> String {
+fn cell(slice: &Slice, id: &MetricId) -> String {
     let found = select::metric(&slice.metrics, id);
     format!("{:>9}", found.map_or_else(|| format::NONE.to_owned(), |metric| number(metric.value)))
 }

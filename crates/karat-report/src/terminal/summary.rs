@@ -7,6 +7,7 @@ use karat_core::report::{
     Check, CheckReport, Delta, Kind, Measured, NotMeasured, Report, Source, Verdict,
 };
 use karat_io::text::{clip, columns, padded, printable};
+use karat_metrics::metric;
 use owo_colors::Style as Paint;
 
 use super::items;
@@ -324,7 +325,7 @@ impl Cell {
 fn gated_cells(report: &Report) -> Vec<Cell> {
     let mut cells = Vec::new();
     if report.kind == Kind::Suite
-        && let Some(passed) = report.metric("pass_rate").and_then(format::ratio)
+        && let Some(passed) = report.metric(&metric!("pass_rate")).and_then(format::ratio)
     {
         let value = format!("{passed} pass");
         cells.push(Cell {
@@ -574,16 +575,17 @@ fn worst(text: &mut String, report: &Report, broken: &[&Check], most: usize, sty
     if moved.is_empty() {
         return;
     }
-    let better = select::delta_over(report, &check.metric, check.slice.as_deref());
-    let better = better.map_or(0, |delta| delta.improved.len());
-    let noun = noun(&report.kind);
-    let _ = writeln!(
-        text,
-        "\n  {} worse by {}, {} better. Worst:",
-        count_grouped(moved.len(), noun),
-        printable(&check.metric),
-        grouped(&better.to_string())
-    );
+    let (items, metric) =
+        (count_grouped(moved.len(), noun(&report.kind)), printable(&check.metric));
+    let _ = match select::names_worsened(check) {
+        true => {
+            let delta = select::delta_over(report, &check.metric, check.slice.as_deref());
+            let better = delta.map_or(0, |delta| delta.improved.len()).to_string();
+            let better = grouped(&better);
+            writeln!(text, "\n  {items} worse by {metric}, {better} better. Worst:")
+        }
+        false => writeln!(text, "\n  {items} behind {metric}:"),
+    };
     for line in items::rows(&moved[..moved.len().min(most)], style.width - 4) {
         let _ = writeln!(text, "    {line}");
     }
@@ -607,13 +609,21 @@ fn what_changed(text: &mut String, report: &Report, style: Style) {
     let mut parts = comparison.changed.clone();
     parts.extend(comparison.data.iter().flat_map(|data| data.lines(2)));
     let line = match parts.is_empty() {
-        true => {
+        false => parts.join("; "),
+        true if comparison.deltas.iter().any(has_moved) => {
             "the same system by name, the same data and seed: it answers differently".to_owned()
         }
-        false => parts.join("; "),
+        // A limit that the baseline breaks as well.
+        true => return,
     };
     text.push('\n');
     paragraph(text, &format!("what changed: {line}"), style);
+}
+
+fn has_moved(delta: &Delta) -> bool {
+    let Delta { improved, worsened, lost, gained, .. } = delta;
+    delta.before != delta.after
+        || [improved, worsened, lost, gained].iter().any(|ids| !ids.is_empty())
 }
 
 /// The command that shows the items behind a failure.

@@ -5,17 +5,18 @@ use std::collections::BTreeMap;
 
 use karat_core::observed::{Observed, Step};
 use karat_core::report::Report;
+use karat_metrics::{MetricId, metric};
 
 use super::super::facet::CALLS;
 use super::figure::{Cell, Context, Figure, Group, bars, counted, spoken};
 use crate::select;
 
 /// The dimensions: metric and description.
-const DIMENSIONS: [(&str, &str); 4] = [
-    ("gauge.proactivity", "Proactivity: right calls without instruction"),
-    ("gauge.compliance", "Compliance: instructed calls that were made"),
-    ("gauge.effectiveness", "Effectiveness: success with tools minus without"),
-    ("gauge.overhead_tokens", "Overhead: tokens with tools minus without"),
+static DIMENSIONS: [(MetricId, &str); 4] = [
+    (metric!("gauge.proactivity"), "Proactivity: right calls without instruction"),
+    (metric!("gauge.compliance"), "Compliance: instructed calls that were made"),
+    (metric!("gauge.effectiveness"), "Effectiveness: success with tools minus without"),
+    (metric!("gauge.overhead_tokens"), "Overhead: tokens with tools minus without"),
 ];
 
 pub(super) fn figures(context: &Context<'_>) -> Vec<Figure> {

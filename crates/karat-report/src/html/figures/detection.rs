@@ -2,38 +2,39 @@
 
 use karat_core::observed::{Observed, VerdictOutcome};
 use karat_core::report::Item;
+use karat_metrics::{MetricId, metric};
 
 use super::figure::{Cell, Context, Figure, Group, spoken};
 use crate::format::percentage;
 
 /// Title, introduction, property and metric of the bar figures.
-const BARS: [(&str, &str, &str, &str); 4] = [
+static BARS: [(&str, &str, &str, MetricId); 4] = [
     (
         "Attacks caught, by category",
         "The share of the attacks of each category that was flagged.",
         "category",
-        "recall",
+        metric!("recall"),
     ),
     (
         "False alarms, by the attack that the harmless text resembles",
         "The share of hard negatives that was flagged.",
         "resembles",
-        "fpr_hard",
+        metric!("fpr_hard"),
     ),
-    ("Attacks caught, by detector", "Each detector by itself.", "detector", "recall"),
-    ("False alarms, by detector", "On hard negatives.", "detector", "fpr_hard"),
+    ("Attacks caught, by detector", "Each detector by itself.", "detector", metric!("recall")),
+    ("False alarms, by detector", "On hard negatives.", "detector", metric!("fpr_hard")),
 ];
 
 pub(super) fn figures(context: &Context<'_>) -> Vec<Figure> {
     let mut figures = vec![confusion(context)];
-    for (title, lead, by, metric) in BARS {
-        let mut rows = match by {
+    for (title, lead, by, metric) in &BARS {
+        let mut rows = match *by {
             "detector" => context.plain_bars_by(by, metric),
             _ => context.bars_by(by, metric),
         };
         if rows.len() > 1 {
             rows.iter_mut().for_each(|row| row.name = spoken(&row.name));
-            figures.push(Figure::bars(title, metric, vec![Group::of(None, rows)]).lead(lead));
+            figures.push(Figure::bars(title, metric, vec![Group::of(None, rows)]).lead(*lead));
         }
     }
     figures

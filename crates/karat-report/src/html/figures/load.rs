@@ -3,6 +3,7 @@
 
 use karat_core::observed::{Load, Observed};
 use karat_core::report::{Bin, Item};
+use karat_metrics::{MetricId, metric, registry};
 
 use super::figure::{Context, Figure, Group};
 use crate::charts::{Column, Line, Plot, Point, Scale, Tick, along, short};
@@ -18,6 +19,11 @@ const POINTS: usize = 600;
 const DOTS: usize = 80;
 /// The most rows of a table.
 const ROWS: usize = 120;
+/// The latencies that are drawn.
+static LATENCIES: [MetricId; 2] = [metric!("latency.p50"), metric!("latency.p99")];
+/// The metrics of each step of a search.
+static STEP_COLUMNS: [MetricId; 4] =
+    [metric!("throughput"), metric!("latency.p50"), metric!("latency.p99"), metric!("error_rate")];
 
 pub(super) fn figures(context: &Context<'_>) -> Vec<Figure> {
     let seconds: Vec<&Item> = context
@@ -28,9 +34,9 @@ pub(super) fn figures(context: &Context<'_>) -> Vec<Figure> {
         .collect();
     let bins = &context.report.environment.latency_bins;
     let over_time = [
-        over_time(&seconds, "Throughput over time", "calls per second", &["throughput"]),
-        over_time(&seconds, "Latency over time", "ms", &["latency.p50", "latency.p99"]),
-        over_time(&seconds, "Errors over time", "share of calls", &["error_rate"]),
+        over_time(&seconds, "Throughput over time", "calls per second", &[metric!("throughput")]),
+        over_time(&seconds, "Latency over time", "ms", &LATENCIES),
+        over_time(&seconds, "Errors over time", "share of calls", &[metric!("error_rate")]),
     ];
     let mut figures: Vec<Figure> = over_time
         .into_iter()
@@ -38,10 +44,10 @@ pub(super) fn figures(context: &Context<'_>) -> Vec<Figure> {
         .flatten()
         .collect();
     for (title, head, by, metric) in [
-        ("Errors by class, as a share of all calls", "share", "class", "error_rate"),
-        ("Median latency by call, in ms", "ms", "call", "latency.p50"),
+        ("Errors by class, as a share of all calls", "share", "class", metric!("error_rate")),
+        ("Median latency by call, in ms", "ms", "call", metric!("latency.p50")),
     ] {
-        let rows = context.plain_bars_by(by, metric);
+        let rows = context.plain_bars_by(by, &metric);
         if !rows.is_empty() {
             figures.push(Figure::bars(title, head, vec![Group::of(None, rows)]));
         }
@@ -49,8 +55,13 @@ pub(super) fn figures(context: &Context<'_>) -> Vec<Figure> {
     figures
 }
 
-fn value(item: &Item, metric: &str) -> Option<f64> {
+fn value(item: &Item, metric: &MetricId) -> Option<f64> {
     item.metrics.get(metric).copied().flatten().filter(|value| value.is_finite())
+}
+
+/// The headings of a table: what its rows are, and its metrics.
+fn headings(rows: &str, metrics: &[MetricId]) -> Vec<String> {
+    [rows].into_iter().chain(metrics.iter().map(MetricId::as_str)).map(str::to_owned).collect()
 }
 
 /// A cell of a table.
@@ -66,20 +77,28 @@ fn highest<'a>(series: impl IntoIterator<Item = &'a Values>) -> Option<f64> {
 }
 
 /// Metrics of each second as curves; none where no second has a value, or no call ever failed.
-fn over_time(seconds: &[&Item], title: &str, up: &'static str, metrics: &[&str]) -> Option<Figure> {
+fn over_time(
+    seconds: &[&Item],
+    title: &str,
+    up: &'static str,
+    metrics: &[MetricId],
+) -> Option<Figure> {
     let each = seconds.len().div_ceil(POINTS).max(1);
     let groups: Vec<&[&Item]> = seconds.chunks(each).collect();
     // Of seconds that share a point the worst is shown: a curve must not hide a spike.
-    let worst = |group: &[&Item], metric: &str| {
+    let worst = |group: &[&Item], metric: &MetricId| {
         let values = group.iter().filter_map(|item| value(item, metric));
-        if metric == "throughput" { values.reduce(f64::min) } else { values.reduce(f64::max) }
+        match metric.definition().map(|metric| metric.better) {
+            Some(registry::Better::Higher) => values.reduce(f64::min),
+            Some(registry::Better::Lower) | None => values.reduce(f64::max),
+        }
     };
     let series: Vec<Values> = metrics
         .iter()
         .map(|metric| groups.iter().map(|group| worst(group, metric)).collect())
         .collect();
     let highest = highest(&series)?;
-    if metrics == ["error_rate"] && highest == 0.0 {
+    if metrics == [metric!("error_rate")] && highest == 0.0 {
         return None;
     }
     let scale = Scale::up_to(highest);
@@ -101,7 +120,7 @@ fn over_time(seconds: &[&Item], title: &str, up: &'static str, metrics: &[&str])
             lines: lines(metrics, &series, &scale, x, |at| format!("second {}", second(at))),
             x_ticks: ends.iter().map(|at| along(x(*at), format!("{} s", second(*at)))).collect(),
             y_ticks: scale.ticks(),
-            head: ["second"].iter().chain(metrics).map(|name| (*name).to_owned()).collect(),
+            head: headings("second", metrics),
             rows: rows.collect(),
             ..Plot::default()
         },
@@ -113,13 +132,13 @@ fn over_time(seconds: &[&Item], title: &str, up: &'static str, metrics: &[&str])
 }
 
 fn lines(
-    names: &[&str],
+    names: &[MetricId],
     series: &[Values],
     scale: &Scale,
     x: impl Fn(usize) -> f64,
     place: impl Fn(usize) -> String,
 ) -> Vec<Line> {
-    let line = |(name, values): (&&str, &Values)| {
+    let line = |(name, values): (&MetricId, &Values)| {
         let point = |(at, y): (usize, &Option<f64>)| {
             let title = format!("{}: {name} {}", place(at), cell(*y));
             Point { x: x(at), y: *y, title, ..Point::default() }
@@ -132,7 +151,7 @@ fn lines(
 }
 
 /// The lowest and the highest value of each series, as text.
-fn extremes(names: &[&str], series: &[Values]) -> String {
+fn extremes(names: &[MetricId], series: &[Values]) -> String {
     let texts: Vec<String> = names
         .iter()
         .zip(series)
@@ -158,33 +177,27 @@ fn search(items: &[Item]) -> Option<Figure> {
         .collect();
     steps.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (least, most) = (steps.first()?.0, steps.last()?.0);
-    let metrics = ["latency.p50", "latency.p99"];
-    let series = metrics
-        .map(|metric| steps.iter().map(|(_, _, item)| value(item, metric)).collect::<Values>());
+    let of_steps = |metric| steps.iter().map(|(_, _, item)| value(item, metric)).collect();
+    let series: Vec<Values> = LATENCIES.iter().map(of_steps).collect();
     let scale = Scale::up_to(highest(&series)?);
     let width = if most > least { most - least } else { 1.0 };
     let x = |at: usize| (steps[at].0 - least) / width;
     let rows = steps.iter().take(ROWS).map(|(load, why_not, item)| {
-        vec![
-            short(*load),
-            cell(value(item, "throughput")),
-            cell(value(item, "latency.p50")),
-            cell(value(item, "latency.p99")),
-            cell(value(item, "error_rate")),
-            why_not.map_or_else(|| "yes".to_owned(), |why| format!("no: {why}")),
-        ]
+        let values = STEP_COLUMNS.iter().map(|metric| cell(value(item, metric)));
+        let held = why_not.map_or_else(|| "yes".to_owned(), |why| format!("no: {why}"));
+        [short(*load)].into_iter().chain(values).chain([held]).collect()
     });
+    let mut head = headings("load", &STEP_COLUMNS);
+    head.push("sustained".to_owned());
     let plot = Plot {
-        label: format!("Latency by load: {}", extremes(&metrics, &series)),
+        label: format!("Latency by load: {}", extremes(&LATENCIES, &series)),
         across: "load",
         up: "ms",
-        lines: lines(&metrics, &series, &scale, x, |at| format!("load {}", short(steps[at].0))),
+        lines: lines(&LATENCIES, &series, &scale, x, |at| format!("load {}", short(steps[at].0))),
         x_ticks: vec![along(0.0, short(least)), along(1.0, short(most))],
         y_ticks: scale.ticks(),
         rows: rows.collect(),
-        head: ["load", "throughput", "latency.p50", "latency.p99", "error_rate", "sustained"]
-            .map(str::to_owned)
-            .to_vec(),
+        head,
         ..Plot::default()
     };
     Some(Figure::plot("Latency by load", plot).lead("One point for each step of the search."))

@@ -2,6 +2,7 @@
 //! attacks succeed.
 
 use karat_core::report::{Kind, Measured, Report};
+use karat_metrics::metric;
 
 use super::figure::{Context, Figure, Group, bars};
 use crate::charts::{Line, Plot, Point, Scale, along};
@@ -33,7 +34,7 @@ fn by_slice(context: &Context<'_>, by: &str) -> Group {
         .slices(by)
         .into_iter()
         .filter_map(|slice| {
-            let metric = select::metric(&slice.metrics, "attack.success")?;
+            let metric = select::metric(&slice.metrics, &metric!("attack.success"))?;
             Some((slice.value.clone(), Some(context.items(&[(by, slice.value.as_str())])), metric))
         })
         .collect();
@@ -52,9 +53,10 @@ fn trade_off(context: &Context<'_>, all: &[Report]) -> Option<Figure> {
     let (mut lines, mut rows) = (Vec::new(), Vec::new());
     let reports = all.iter().filter(|report| report.kind == Kind::Resilience);
     for report in reports {
-        let utility = ["utility.under_attack", "utility.benign"];
+        let utility = [metric!("utility.under_attack"), metric!("utility.benign")];
         let found = utility.iter().find_map(|id| report.metric(id).filter(|m| m.value.is_some()));
-        let (Some(success), Some(utility)) = (report.metric("attack.success"), found) else {
+        let (Some(success), Some(utility)) = (report.metric(&metric!("attack.success")), found)
+        else {
             continue;
         };
         let Some(x) = success.value else { continue };

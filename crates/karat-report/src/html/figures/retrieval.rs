@@ -1,10 +1,12 @@
 //! Retrieval: the rank of the first relevant tool, and the kinds of queries compared.
 
+use karat_metrics::{MetricId, metric};
+
 use super::super::facet::RANKS;
 use super::figure::{Context, Figure, Group};
 
 /// The metric by which kinds of queries are compared: the first that the report has.
-const COMPARED: [&str; 3] = ["recall@5", "mrr", "ndcg@10"];
+static COMPARED: [MetricId; 3] = [metric!("recall@5"), metric!("mrr"), metric!("ndcg@10")];
 
 pub(super) fn figures(context: &Context<'_>) -> Vec<Figure> {
     let mut figures = vec![Figure::bars(
@@ -12,7 +14,7 @@ pub(super) fn figures(context: &Context<'_>) -> Vec<Figure> {
         "queries",
         vec![Group::of(None, context.facet_rows(&RANKS))],
     )];
-    let metric = COMPARED.into_iter().find(|id| context.report.metric(id).is_some());
+    let metric = COMPARED.iter().find(|id| context.report.metric(id).is_some());
     if let Some(metric) = metric {
         let groups: Vec<Group> = ["kind", "split"]
             .map(|by| Group::of(Some(format!("by {by}")), context.bars_by(by, metric)))

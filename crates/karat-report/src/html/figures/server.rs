@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use karat_core::finding::Severity;
 use karat_core::observed::{Attack, AttackStatus, Observed};
 use karat_io::text::first_few;
+use karat_metrics::metric;
 
 use super::figure::{
     Body, Cell, Column, Context, Figure, Group, Row, Shares, bars, counted, divided, spoken,
@@ -13,11 +14,11 @@ use super::figure::{
 
 /// The reliability as a whole and by tool, and the results of attempts.
 pub(super) fn suite(context: &Context<'_>) -> Vec<Figure> {
-    let whole: Vec<_> = ["reliability", "pass_rate"]
+    let whole: Vec<_> = [metric!("reliability"), metric!("pass_rate")]
         .iter()
         .filter_map(|id| Some((spoken(id), None, context.report.metric(id)?)))
         .collect();
-    let by_tool = context.bars_by("tool", "reliability");
+    let by_tool = context.bars_by("tool", &metric!("reliability"));
     let groups = [("all", bars(&whole)), ("reliability by tool", by_tool)]
         .map(|(name, rows)| Group::of(Some(name.to_owned()), rows));
     let groups = groups.into_iter().filter(|group| !group.rows.is_empty()).collect();
@@ -152,7 +153,7 @@ pub(super) fn attack(context: &Context<'_>) -> Vec<Figure> {
             .lead("Attack, tool and parameter; not applicable where no parameter could carry it.")
             .wide(),
     ];
-    let mut by_attack = context.bars_by("attack", "attacks_held");
+    let mut by_attack = context.bars_by("attack", &metric!("attacks_held"));
     by_attack.retain(|row| row.bar.is_some());
     if by_attack.len() > 1 {
         figures.push(

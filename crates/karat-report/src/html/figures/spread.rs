@@ -1,15 +1,16 @@
 //! The spread of what a run costs: tokens, time and money, task by task.
 
 use karat_core::report::Report;
+use karat_metrics::{MetricId, metric};
 
 use super::figure::Figure;
 use crate::charts::{Column, Plot, Scale, along, short};
 
 /// The metrics that are drawn, each with its title and its unit.
-const COSTS: [(&str, &str, &str); 3] = [
-    ("run.tokens", "Tokens of a run", "tokens"),
-    ("run.ms", "Time of a run", "ms"),
-    ("run.cost", "Cost of a run", "cost, in the currency of the prices"),
+static COSTS: [(MetricId, &str, &str); 3] = [
+    (metric!("run.tokens"), "Tokens of a run", "tokens"),
+    (metric!("run.ms"), "Time of a run", "ms"),
+    (metric!("run.cost"), "Cost of a run", "cost, in the currency of the prices"),
 ];
 /// The fewest runs that have a spread.
 const FEWEST: usize = 5;
