@@ -131,6 +131,13 @@ impl Dataset {
         Ok(Dataset { suite, target, orphans })
     }
 
+    /// The same suite with the snapshots that are stored now.
+    fn with_stored_snapshots(&self) -> Result<Dataset, EvalError> {
+        let suite = self.suite.with_stored_snapshots()?;
+        let orphans = suite.orphaned_snapshots();
+        Ok(Dataset { suite, target: self.target.clone(), orphans })
+    }
+
     /// The suite.
     pub fn suite(&self) -> &Suite {
         &self.suite
@@ -172,7 +179,7 @@ impl Evaluation for Suites {
     fn check(config: &Config, common: &mut Common) -> Result<(), EvalError> {
         if common.gate.metrics.is_empty() && common.gate.protected.is_none() {
             let all = Rule { min: Some(1.0), ..Rule::default() };
-            common.gate.metrics.insert("pass_rate".to_owned(), all);
+            common.gate.metrics.insert(score::PASS_RATE.to_string(), all);
         }
         match (&config.builtin, &config.server) {
             (Some(_), Some(_)) => Err(EvalError::config("give `server` or `builtin`, not both")),
@@ -394,12 +401,12 @@ pub(crate) async fn run_and_accept(
     context: &RunContext<'_>,
 ) -> Result<Report, EvalError> {
     let mut collected = evaluation::collect(entry, context).await?;
-    let Entry { common, config, data: Dataset { suite, .. } } = entry;
-    let store = Store::of(&suite.path);
+    let Entry { common, config, data } = entry;
+    let store = Store::of(&data.suite.path);
     let facts = &mut collected.facts;
     let cases = facts.cases.clone();
     facts.accepted = accept::accept(&store, &cases, &collected.outcomes, &facts.contract)?;
-    let data = Dataset::new(suite.with_stored_snapshots()?, config, context.folder)?;
+    let data = data.with_stored_snapshots()?;
     facts.cases = config.select(&data.suite.cases_for(&facts.tools))?;
     let accepted = Entry { common: common.clone(), config: config.clone(), data };
     evaluation::report(&accepted, &collected, Some(context.folder))

@@ -230,7 +230,7 @@ fn crashes(all: &CallStats) -> Option<Check> {
     let crashed = all.classes.get(&Class::Crash).copied().filter(|count| *count > 0)?;
     let calls = all.calls();
     Some(Check {
-        metric: "error_rate".to_owned(),
+        metric: metric!("error_rate").to_string(),
         slice: Some(format!("class={}", Class::Crash.name())),
         rule: "crashes".to_owned(),
         threshold: Some(0.0),
