@@ -24,7 +24,7 @@ pub(crate) fn open(target: &OsStr, terminal: &Terminal) {
     if let Err(error) = started {
         let (program, target) = (program.to_string_lossy(), target.to_string_lossy());
         terminal.say(&format!(
-            "karat: no browser: {program} cannot be started ({error}); set BROWSER, or open {target}"
+            "karat: cannot start the browser {program} ({error}); set BROWSER, or open {target}"
         ));
     }
 }

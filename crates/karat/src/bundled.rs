@@ -35,7 +35,7 @@ impl Packed {
             return Ok(files);
         }
         let damaged = |error: io::Error| {
-            EvalError::config(format!("this program is damaged ({error}); install it again"))
+            EvalError::config(format!("the karat executable is damaged ({error}); reinstall it"))
         };
         let mut all = Vec::with_capacity(self.list.iter().map(|(_, length)| length).sum());
         GzDecoder::new(self.bytes).read_to_end(&mut all).map_err(damaged)?;
@@ -73,7 +73,7 @@ impl Bundle for Embedded {
         let known = known.filter_map(|packed| packed.name.strip_prefix(FOLDER));
         let known: Vec<String> = known.map(|name| format!("{BUNDLED}{name}")).collect();
         Err(EvalError::config(format!(
-            "no bundled dataset {:?}; there are: {}",
+            "no bundled dataset {:?}; expected one of {}",
             printable(name),
             known.join(", ")
         )))

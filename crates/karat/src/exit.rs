@@ -7,9 +7,9 @@ use karat_io::input::{InputError, WriteError};
 /// The exit codes. "Got worse" and "was not measured" are never confused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Everything that was asked for holds.
+    /// Everything passed.
     Pass,
-    /// A gate failed, and nothing else.
+    /// A gate failed; no other error.
     GateFailed,
     /// Bad usage, project or dataset.
     BadInput,

@@ -1,8 +1,8 @@
 //! The terminal: results on stdout, everything else on stderr.
 //!
 //! On a terminal progress is a bar; elsewhere (CI, pipes) it is a few plain lines. With `--quiet`
-//! there is none. A reader that has seen enough may go: what is left is not printed, and the exit code
-//! stays what it is.
+//! there is none. A closed pipe is not an error: the remaining output is dropped, and the exit code does not
+//! change.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -30,7 +30,7 @@ impl Terminal {
         Terminal { face }
     }
 
-    /// Returns whether the result is wanted as JSON.
+    /// Returns whether `--json` was given.
     pub(crate) fn json(&self) -> bool {
         self.face.json
     }
@@ -40,7 +40,7 @@ impl Terminal {
         self.face.quiet
     }
 
-    /// Returns whether every number is wanted.
+    /// Returns whether `--verbose` was given.
     pub(crate) fn verbose(&self) -> bool {
         self.face.verbose
     }
@@ -73,13 +73,13 @@ impl Terminal {
         self.print_bytes(for_log(text).as_bytes())
     }
 
-    /// Prints a result that need not be text.
+    /// Prints a result that may be binary.
     pub(crate) fn print_bytes(&self, bytes: &[u8]) -> Result<(), Stop> {
         let mut stdout = io::stdout().lock();
         printed(stdout.write_all(bytes).and_then(|()| stdout.flush()))
     }
 
-    /// Prints a result that was kept elsewhere, as [`for_log`] or [`json_for_log`] have made it.
+    /// Prints a result from a reader, as [`for_log`] or [`json_for_log`] have made it.
     pub(crate) fn print_from(&self, mut result: impl io::Read) -> Result<(), Stop> {
         let mut stdout = io::stdout().lock();
         printed(io::copy(&mut result, &mut stdout).and_then(|_| stdout.flush()))
@@ -107,9 +107,11 @@ impl Terminal {
         }
     }
 
-    /// Hints at the new spelling of a command; the old one works for one more release.
+    /// Hints at the new spelling of a command; the old one works for this release only.
     pub(crate) fn renamed(&self, old: &str, new: &str) {
-        self.say(&format!("karat: `{old}` is now `{new}`; the old spelling will be removed"));
+        self.say(&format!(
+            "karat: `{old}` is now `{new}`; the old spelling will be removed in the next release"
+        ));
     }
 
     /// Shows the progress of a run.
@@ -148,12 +150,12 @@ fn in_ci() -> bool {
     systems.iter().any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
 }
 
-/// Returns whether JSON on stdout is for eyes, or for a program that takes commands from it.
+/// Returns whether stdout is a terminal, or a log that may interpret commands.
 fn is_escaped() -> bool {
     in_ci() || io::stdout().is_terminal()
 }
 
-/// JSON with text of others as it may be on a terminal or in a log: the same JSON, escaped.
+/// JSON with untrusted text, escaped for a terminal or a log; it stays the same JSON.
 pub(crate) fn json_for_log(json: &str) -> Cow<'_, str> {
     if !is_escaped() {
         return Cow::Borrowed(json);
@@ -161,7 +163,7 @@ pub(crate) fn json_for_log(json: &str) -> Cow<'_, str> {
     Cow::Owned(without_log_commands_in_json(&printable_json(json)).into_owned())
 }
 
-/// Text of others as it may be in a log.
+/// Untrusted text, escaped for a log.
 pub(crate) fn for_log(text: &str) -> Cow<'_, str> {
     if in_ci() { without_log_commands(text) } else { Cow::Borrowed(text) }
 }

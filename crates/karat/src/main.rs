@@ -1,5 +1,5 @@
-//! Karat's command line. This file is the list of what Karat does; each command lives in its own
-//! file under `commands/`, and the exit code is decided here alone.
+//! Karat's command line. This file lists the commands; each is in a separate file under `commands/`, and
+//! only this file decides the exit code.
 
 mod browser;
 mod bundled;
@@ -59,7 +59,7 @@ fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
         }
         Command::Check(arguments) => commands::check::all(arguments, terminal),
         Command::Retrieval(RetrievalArgs { command: Some(command), .. }) => match command {
-            RetrievalCommand::Run(run) => match run.search.are_given() {
+            RetrievalCommand::Run(run) => match run.given.any() {
                 true => commands::search::run(&run.search, &run.check, terminal),
                 false => commands::check::one(&Evaluation::Retrieval, &run.check, terminal),
             },

@@ -86,15 +86,15 @@ impl Choice {
     }
 }
 
-/// The error where there is no project: a check that measures something else would pass for ever.
+/// The error for a missing project: a check that measured something else would always pass.
 fn none() -> Stop {
     Stop::bad_input(format!(
-        "no {FILE} in this folder or above it; `karat init` writes one, `karat demo` shows Karat on its \
-         bundled project, `--bundled` measures that one on purpose"
+        "no {FILE} in this folder or its parents; create one with `karat init`, take a tour with `karat demo`, \
+         or use --bundled"
     ))
 }
 
-/// Returns whether a project file is in this folder or above it.
+/// Returns whether a project file is in this folder or its parents.
 pub(crate) fn is_near() -> bool {
     nearest().is_some()
 }

@@ -18,7 +18,7 @@ pub(crate) fn is_asked_for(arguments: impl Iterator<Item = OsString>) -> bool {
     version(one) && verbose(two) || verbose(one) && version(two)
 }
 
-/// The version, and what it was built from, for and with.
+/// The version, commit, target and features of this build.
 pub(crate) fn verbose() -> String {
     let features: Vec<&str> =
         FEATURES.iter().filter(|(_, present)| *present).map(|(name, _)| *name).collect();

@@ -11,18 +11,18 @@ use super::{CheckArgs, FormatArgs, Given};
 
 #[derive(Subcommand)]
 pub(crate) enum AgentCommand {
+    /// Measure the agent entries of the project, by default of the bundled one; or run an agent on tasks
+    /// over live MCP servers, record the runs and score them
+    Run(Box<AgentRunArgs>),
     /// Score recorded traces
     Score(Box<AgentScoreArgs>),
-    /// Measure the project's agent entries (the bundled project's if there is none), or let an agent do
-    /// tasks over live MCP servers, record everything, and score it
-    Run(Box<AgentRunArgs>),
     /// Ask a model whether tasks were completed, and record its verdicts
     Judge(AgentJudgeArgs),
     /// Compare two runs of the same tasks call by call
     Diff(AgentDiffArgs),
     /// Receive OpenTelemetry spans from agents and save them for scoring
     Listen(AgentListenArgs),
-    /// Decide whether a model can be replaced: two recordings of the same tasks, or two endpoints
+    /// Compare two models on the same tasks, recorded or live, to decide on an upgrade
     Upgrade(Box<AgentUpgradeArgs>),
     /// Propose tasks from recorded traces, for review
     Suggest(AgentSuggestArgs),
@@ -46,8 +46,8 @@ pub(crate) struct TraceArgs {
     /// The format of the traces
     #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = trace_format())]
     pub(crate) format: TraceFormat,
-    /// Tasks with their expectations, for traces that have none; repeatable. JSON lines, JSON,
-    /// YAML, or an mcp-eval scenario
+    /// Tasks with their expectations, for traces without any; repeatable. JSON Lines, JSON, YAML, or
+    /// an mcp-eval scenario
     #[arg(long, value_name = "FILE")]
     pub(crate) tasks: Vec<PathBuf>,
     /// The maximum fraction of malformed records
@@ -55,7 +55,7 @@ pub(crate) struct TraceArgs {
     pub(crate) max_bad: f64,
 }
 
-/// The options that need a report: one pass over the traces writes none and keeps no items to compare.
+/// The options that need a report: a single pass over the traces writes none and keeps no items.
 const OF_A_REPORT: [&str; 8] =
     ["verdicts", "before", "name", "max_drop", "baseline", "out", "outputs", "parquet"];
 
@@ -66,10 +66,10 @@ pub(crate) struct AgentScoreArgs {
     pub(crate) traces: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) read: TraceArgs,
-    /// The tools that were on offer: a file, a dataset, or bundled:tools/v1; repeatable
+    /// The tools that the agent could call: a file, a dataset, or bundled:tools/v1; repeatable
     #[arg(long, value_name = "TOOLS")]
     pub(crate) tools: Vec<String>,
-    /// A further metric of calls, such as ragas.tool_call_f1; repeatable. Without it, the usual
+    /// An additional metric of calls, such as ragas.tool_call_f1; repeatable. By default, the common
     /// ones of RAGAS and DeepEval
     #[arg(short, long = "metric", value_name = "ID")]
     pub(crate) metrics: Vec<String>,
@@ -79,10 +79,10 @@ pub(crate) struct AgentScoreArgs {
     /// Human labels to compare the judge with: lines with id, run and passed
     #[arg(long, value_name = "FILE", requires = "verdicts")]
     pub(crate) labels: Option<PathBuf>,
-    /// Prices of models for a million tokens, TOML or JSON, for runs whose cost was not recorded
+    /// Model prices per million tokens, in TOML or JSON, for runs without a recorded cost
     #[arg(long, value_name = "FILE")]
     pub(crate) prices: Option<PathBuf>,
-    /// The traces of an earlier run, to be compared call by call in the report
+    /// The traces of an earlier run, to compare call by call in the report
     #[arg(long, value_name = "FILE")]
     pub(crate) before: Option<PathBuf>,
     /// Print only means, in one pass with constant memory
@@ -122,32 +122,32 @@ pub(crate) struct AgentScoreArgs {
 
 #[derive(Args)]
 pub(crate) struct AgentListenArgs {
-    /// The port on 127.0.0.1; 0 for any free one
+    /// The port on 127.0.0.1; 0 for a free one
     #[arg(long, value_name = "PORT", default_value_t = 4318)]
     pub(crate) port: u16,
-    /// The file for what is received; continued if it exists
+    /// The file for the received spans; appended to if it exists
     #[arg(short, long, value_name = "FILE", default_value = "spans.jsonl")]
     pub(crate) output: PathBuf,
 }
 
 #[derive(Args)]
 pub(crate) struct AgentUpgradeArgs {
-    /// The model in use: a file of its traces, or MODEL@URL to run it now (anthropic:MODEL@URL for that API)
+    /// The current model: a file of traces, or MODEL@URL to run it now (anthropic:MODEL@URL for that API)
     pub(crate) before: String,
     /// The candidate model on the same tasks, in the same form
     pub(crate) after: String,
     #[command(flatten)]
     pub(crate) read: TraceArgs,
-    /// Prices of models for a million tokens, TOML or JSON
+    /// Model prices per million tokens, in TOML or JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) prices: Option<PathBuf>,
-    /// The number of tasks that may be lost without a failure
+    /// The number of tasks that may newly fail
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     pub(crate) max_lost: usize,
-    /// Fail if the mean cost grows by more than this share, such as 0.2
+    /// Fail if the mean cost grows by more than this fraction, such as 0.2
     #[arg(long, value_name = "SHARE")]
     pub(crate) max_cost_growth: Option<f64>,
-    /// Fail if the mean time grows by more than this share
+    /// Fail if the mean time grows by more than this fraction
     #[arg(long, value_name = "SHARE")]
     pub(crate) max_time_growth: Option<f64>,
     /// Also fail on DRIFT
@@ -155,10 +155,10 @@ pub(crate) struct AgentUpgradeArgs {
     pub(crate) no_drift: bool,
     #[command(flatten)]
     pub(crate) live: LiveArgs,
-    /// The environment variable that holds the key of the second endpoint, if it is another one
+    /// The environment variable with the key of the second endpoint, if it differs
     #[arg(long, value_name = "VARIABLE")]
     pub(crate) after_key_env: Option<String>,
-    /// The folder for recordings and traces of models that are run now
+    /// The folder for recordings and traces of models that are run
     #[arg(long, value_name = "DIR", default_value = "karat-report/upgrade")]
     pub(crate) out: PathBuf,
     /// Continue interrupted runs, reusing the answers in their journals
@@ -184,10 +184,11 @@ pub(crate) struct LiveArgs {
     /// The API of the endpoint
     #[arg(long, value_name = "API", default_value = "openai")]
     pub(crate) api: ModelApi,
-    /// The environment variable that holds the endpoint's key
+    /// The environment variable with the endpoint's key
     #[arg(long, value_name = "VARIABLE")]
     pub(crate) key_env: Option<String>,
-    /// A file of servers, such as .mcp.json; those that tasks name are started. `demo` is built in
+    /// A config file of MCP servers, such as .mcp.json; the ones that tasks name are started. `demo`
+    /// is built in
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// The number of runs of each task
@@ -205,7 +206,7 @@ pub(crate) struct LiveArgs {
     /// The maximum cost of one run, by --price
     #[arg(long, value_name = "AMOUNT", requires = "price")]
     pub(crate) max_cost: Option<f64>,
-    /// The price of a million tokens: in, out
+    /// The price of a million input and output tokens
     #[arg(long, value_name = "IN,OUT")]
     pub(crate) price: Option<String>,
     /// The maximum number of tokens of one answer
@@ -229,15 +230,15 @@ pub(crate) struct LiveArgs {
     /// The time limit for one answer of the endpoint
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     pub(crate) timeout: u64,
-    /// The pause before a busy endpoint is asked again, doubled each time
+    /// The delay before the first retry of a busy endpoint; doubled each time
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 500)]
     pub(crate) retry_pause_ms: u64,
 }
 
 #[derive(Args)]
 pub(crate) struct AgentRunArgs {
-    /// The tasks: JSON lines, JSON, YAML, or mcp-eval scenarios. Or the project file or its folder, for
-    /// its entries; without it, karat.toml here or in the nearest folder above
+    /// The tasks: JSON Lines, JSON, YAML, or mcp-eval scenarios. Or a project file or its folder, to
+    /// measure its entries [default: karat.toml in this folder or the nearest parent]
     pub(crate) tasks: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) given: Given<AgentTaskArgs>,
@@ -247,26 +248,26 @@ pub(crate) struct AgentRunArgs {
     pub(crate) given_live: Given<LiveArgs>,
     #[command(flatten)]
     pub(crate) live: LiveArgs,
-    /// Measure the agent entries of the project inside Karat instead
+    /// Use the bundled project
     #[arg(long, conflicts_with = "tasks")]
     pub(crate) bundled: bool,
-    /// Only the entry of this name
+    /// Only the entry NAME
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Option<String>,
-    /// Measure one part of the items of the project, such as hash:1/8 for the first of eight, and leave
-    /// the report to `karat merge`
+    /// Measure one part of the items, such as hash:1/8 for the first of eight, and leave the report to
+    /// `karat merge`
     #[arg(long, value_name = "hash:PART/PARTS", conflicts_with_all = ["outputs", "strict"])]
     pub(crate) partition: Option<Partition>,
-    /// End with exit code 4 if the data cannot decide
+    /// Exit with code 4 if a rule is inconclusive
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Continue an interrupted run: answers in its journal are not asked for again
+    /// Continue an interrupted run, reusing the answers in its journal
     #[arg(long, conflicts_with = "replay")]
     pub(crate) resume: bool,
     /// The folder for reports
     #[arg(long, value_name = "DIR", default_value = "karat-report")]
     pub(crate) out: PathBuf,
-    /// A further output; its type from the extension (.json .html .md .xml)
+    /// Also write FILE; the format follows from the extension (.json .html .md .xml)
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(crate) outputs: Vec<PathBuf>,
     #[command(flatten)]
@@ -310,8 +311,8 @@ impl AgentRunArgs {
 /// The runs of tasks.
 #[derive(Args)]
 pub(crate) struct AgentTaskArgs {
-    /// A model, by the endpoint's name for it; repeatable. Without one, the scripted agent does what
-    /// the tasks' plans say
+    /// The name of a model at the endpoint; repeatable. By default, the scripted agent follows the
+    /// plans in the tasks
     #[arg(long = "model", value_name = "NAME", requires = "endpoint")]
     pub(crate) models: Vec<String>,
     /// The endpoint of the model, such as http://127.0.0.1:8080/v1
@@ -323,13 +324,13 @@ pub(crate) struct AgentTaskArgs {
     /// An irrelevant server, for the setting distractors; repeatable
     #[arg(long = "distractor", value_name = "NAME")]
     pub(crate) distractors: Vec<String>,
-    /// The file for the recording; by default agent-recording.jsonl in the folder for reports
+    /// The file for the recording [default: agent-recording.jsonl in the folder for reports]
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     pub(crate) record: Option<PathBuf>,
-    /// Run again from a recording: no model, no server, and without tasks those of the recording
+    /// Replay a recording instead of using a model and servers; tasks default to the recorded ones
     #[arg(long, value_name = "FILE")]
     pub(crate) replay: Option<PathBuf>,
-    /// The file for the traces; by default traces.jsonl in the folder for reports
+    /// The file for the traces [default: traces.jsonl in the folder for reports]
     #[arg(long, value_name = "FILE")]
     pub(crate) traces: Option<PathBuf>,
     /// The name of the report
@@ -357,7 +358,7 @@ pub(crate) enum RunSetting {
     WithTools,
     /// No tools
     WithoutTools,
-    /// Those tools, and those of the distractors
+    /// The tools of these servers and of the distractors
     Distractors,
 }
 
@@ -368,7 +369,7 @@ pub(crate) struct AgentJudgeArgs {
     pub(crate) traces: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) read: TraceArgs,
-    /// The judge, by the endpoint's name for it
+    /// The name of the judge model at the endpoint
     #[arg(long, value_name = "NAME")]
     pub(crate) model: String,
     /// The endpoint of the judge, such as http://127.0.0.1:8080/v1
@@ -377,7 +378,7 @@ pub(crate) struct AgentJudgeArgs {
     /// The API of the endpoint
     #[arg(long, value_name = "API", default_value = "openai")]
     pub(crate) api: ModelApi,
-    /// The environment variable that holds the endpoint's key
+    /// The environment variable with the endpoint's key
     #[arg(long, value_name = "VARIABLE")]
     pub(crate) key_env: Option<String>,
     /// The number of votes on each unit

@@ -6,23 +6,24 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::ReachArgs;
+use super::server::SERVER;
 
 #[derive(Subcommand)]
 pub(crate) enum CorpusCommand {
-    /// Capture the complete tool definitions of live servers in a snapshot. Installs nothing
+    /// Capture the tool definitions of live servers in a snapshot; installs nothing
     Capture(Box<CaptureArgs>),
-    /// Serve a frozen corpus as MCP servers, so that a real proxy or scanner reads exactly that
+    /// Serve a frozen corpus as MCP servers, for a real proxy or scanner
     Serve(ServeArgs),
     /// Import a corpus and golden queries from other formats: JSON Lines, tools/list, BEIR, TREC
     Import(ImportCorpusArgs),
-    /// Compute the digests of a dataset folder and write its manifest, or make the next version of
-    /// a dataset from a snapshot
+    /// Write the manifest of a dataset folder with its digests, or make the next version of a dataset
+    /// from a snapshot
     Freeze(FreezeArgs),
     /// Check a frozen dataset: its digests, labels and quality; or check a corpus against a lock
     Verify(VerifyArgs),
     /// Write the digest of every tool definition of a corpus
     Lock(LockArgs),
-    /// Show what changed between two corpora: tools added, removed and reworded, field by field
+    /// Show the changes between two corpora: tools added, removed and reworded, field by field
     Diff(DiffArgs),
 }
 
@@ -39,7 +40,7 @@ pub(crate) struct ImportCorpusArgs {
     /// Labels: TREC qrels, or the tab-separated ones of BEIR
     #[arg(long, value_name = "FILE", requires = "queries")]
     pub(crate) qrels: Option<PathBuf>,
-    /// The server of tools that name none; by default the name of the file
+    /// The server of tools that name none [default: the name of the file]
     #[arg(long, value_name = "NAME")]
     pub(crate) server: Option<String>,
 }
@@ -54,8 +55,7 @@ pub(crate) struct FreezeArgs {
     /// Make the next version in this dataset folder, such as datasets/tools, from the snapshot
     #[arg(long, value_name = "DATASET")]
     pub(crate) into: Option<PathBuf>,
-    /// Take golden/ and groups/ from this folder, or else the queries in it; by default, from the
-    /// previous version
+    /// Take golden/ and groups/ from this folder, or its query files [default: the previous version]
     #[arg(long, value_name = "FOLDER", requires = "into")]
     pub(crate) golden: Option<PathBuf>,
     /// Do not carry over the previous version's queries
@@ -67,8 +67,7 @@ pub(crate) struct FreezeArgs {
     /// The origin of the data
     #[arg(long, default_value = UNSTATED)]
     pub(crate) made: String,
-    /// Refuse data that must not be published: without a licence, or an import whose licence is
-    /// restricted
+    /// Refuse data that must not be published: data without a licence, or imported under a restricted one
     #[arg(long)]
     pub(crate) publish: bool,
 }
@@ -78,10 +77,10 @@ pub(crate) struct VerifyArgs {
     /// The folder of the version, such as datasets/tools/v1, or a file of labelled entries; with
     /// --lock, any corpus
     pub(crate) folder: PathBuf,
-    /// Check that every tool definition has the digest that is in this lock
+    /// Check the digest of every tool definition against this lock
     #[arg(long, value_name = "FILE", conflicts_with = "strict")]
     pub(crate) lock: Option<PathBuf>,
-    /// Fail if the data breaks a rule of good data, not only if it was changed
+    /// Also fail if the data breaks a quality rule
     #[arg(long)]
     pub(crate) strict: bool,
 }
@@ -90,7 +89,7 @@ pub(crate) struct VerifyArgs {
 pub(crate) struct LockArgs {
     /// A dataset folder, a captured folder, a corpus file, or bundled:tools/v1
     pub(crate) corpus: PathBuf,
-    /// The lock file; without it, stdout
+    /// The lock file [default: stdout]
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 }
@@ -106,7 +105,7 @@ pub(crate) struct DiffArgs {
     pub(crate) exit_code: bool,
 }
 
-/// The arguments that a list of servers leaves no room for: it says how each is started.
+/// The arguments that conflict with a list of servers, which says how to start each.
 const NOT_OF_A_LIST: [&str; 12] = [
     "config",
     "url",
@@ -128,46 +127,46 @@ pub(crate) struct CaptureArgs {
     /// The folder of the snapshot; it must be empty or not exist
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: PathBuf,
-    /// A list of servers to start, each in a sandbox without the network (bubblewrap), such as
+    /// A list of servers to start, each in a bubblewrap sandbox without network, such as
     /// datasets/real-servers/v2/servers.toml
     #[arg(long = "servers", value_name = "FILE", group = "source", requires = "installed")]
     #[arg(conflicts_with_all = NOT_OF_A_LIST)]
     pub(crate) list: Option<PathBuf>,
-    /// The folder in which the servers of the list are installed, each in a folder with its name
+    /// The folder with the installed servers of the list, each in a subfolder with its name
     #[arg(long, value_name = "FOLDER", requires = "list")]
     pub(crate) installed: Option<PathBuf>,
-    /// A file that names servers: mcp.json, .vscode/mcp.json, claude_desktop_config.json …
-    #[arg(long, value_name = "FILE", group = "source", conflicts_with_all = ["url", "command"])]
+    /// A config file of MCP servers: mcp.json, .vscode/mcp.json, claude_desktop_config.json …
+    #[arg(help_heading = SERVER, long, value_name = "FILE", group = "source", conflicts_with_all = ["url", "command"])]
     pub(crate) config: Option<PathBuf>,
-    /// A server of the list or file; without both, in the one file of the usual places that has it;
+    /// A server in the list or config file; without either, looked up in the usual config files;
     /// repeatable
-    #[arg(long = "server", value_name = "NAME", group = "source")]
+    #[arg(help_heading = SERVER, long = "server", value_name = "NAME", group = "source")]
     #[arg(conflicts_with_all = ["url", "command"])]
     pub(crate) servers: Vec<String>,
-    /// Every server of the file
+    /// Capture every server in the config file
     #[arg(long, requires = "config", conflicts_with = "servers")]
     pub(crate) all: bool,
-    /// A server at an address
-    #[arg(long, value_name = "URL", group = "source", conflicts_with = "command")]
+    /// The URL of a running server
+    #[arg(help_heading = SERVER, long, value_name = "URL", group = "source", conflicts_with = "command")]
     pub(crate) url: Option<String>,
-    /// The name of the server in the corpus; by default its own
+    /// The name of the server in the corpus [default: the name that it reports]
     #[arg(long, conflicts_with_all = ["list", "config", "servers"])]
     pub(crate) name: Option<String>,
     #[command(flatten)]
     pub(crate) reach: ReachArgs,
-    /// The time one server may take, in seconds
+    /// The time limit for each server, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) timeout: u64,
     /// The number of servers to capture concurrently
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(crate) parallel: u16,
-    /// Write what was captured even if some servers failed
+    /// Write the snapshot even if some servers failed
     #[arg(long)]
     pub(crate) keep_going: bool,
-    /// Also write a lock of what was captured
+    /// Also write a lock of the captured tools
     #[arg(long, value_name = "FILE")]
     pub(crate) write_lock: Option<PathBuf>,
-    /// The command of a server
+    /// The command that starts the server
     #[arg(last = true, value_name = "COMMAND", group = "source")]
     pub(crate) command: Vec<String>,
 }
@@ -175,16 +174,16 @@ pub(crate) struct CaptureArgs {
 #[derive(Args)]
 #[command(group = clap::ArgGroup::new("transport").required(true))]
 pub(crate) struct ServeArgs {
-    /// A dataset folder, a captured folder, a corpus file, or bundled:tools/v1. Of a threat corpus,
-    /// each entry is a server
+    /// A dataset folder, a captured folder, a corpus file, or bundled:tools/v1. Each entry of a threat
+    /// corpus becomes a server
     pub(crate) dataset: PathBuf,
     /// Only this server; repeatable
     #[arg(long = "server", value_name = "NAME")]
     pub(crate) servers: Vec<String>,
-    /// The dataset is a set of worlds: each is a server with a state that calls change
+    /// Serve a set of worlds: each is a server with state that calls change
     #[arg(long)]
     pub(crate) world: bool,
-    /// The case that is served, as WORLD/TASK[/GOAL/STYLE/SURFACE]; without it, each world as it is
+    /// Serve one case, WORLD/TASK[/GOAL/STYLE/SURFACE], instead of the unmodified worlds
     #[arg(long, value_name = "ID", requires = "world")]
     pub(crate) case: Option<String>,
     /// Write the state of the world to this file after each call
@@ -193,20 +192,20 @@ pub(crate) struct ServeArgs {
     /// Serve one server on stdin and stdout
     #[arg(long, group = "transport")]
     pub(crate) stdio: bool,
-    /// Serve all on this address, each at /NAME/mcp; port 0 takes a free one
+    /// Serve all servers at this address, each under /NAME/mcp; port 0 for a free port
     #[arg(long, value_name = "ADDRESS", group = "transport")]
     pub(crate) http: Option<SocketAddr>,
-    /// Write the configuration with which a proxy finds the servers. With --stdio nothing is served
-    /// then: the proxy starts them
+    /// Write a config file for a proxy that uses the servers. With --stdio, only write it: the proxy
+    /// starts the servers
     #[arg(long, value_name = "KIND", requires = "out")]
     pub(crate) proxy_config: Option<ProxyConfig>,
-    /// The file for the configuration
+    /// The path of the config file
     #[arg(long, value_name = "FILE", requires = "proxy_config")]
     pub(crate) out: Option<PathBuf>,
     /// The address on which the proxy listens
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     pub(crate) proxy_listen: SocketAddr,
-    /// The proxy's data folder; by default next to the configuration
+    /// The proxy's data folder [default: next to the config file]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) proxy_data: Option<PathBuf>,
     /// The key of the proxy's HTTP search

@@ -8,7 +8,7 @@ use super::CheckArgs;
 
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
-// The arguments of the earlier spelling, `karat detection` for `karat detection run`, are not shown.
+// Hides the arguments of the earlier spelling, `karat detection` for `karat detection run`.
 #[command(mut_args = |argument| argument.hide(true))]
 #[command(override_usage = "karat detection [OPTIONS] <COMMAND>")]
 pub(crate) struct DetectionArgs {
@@ -20,8 +20,8 @@ pub(crate) struct DetectionArgs {
 
 #[derive(Subcommand)]
 pub(crate) enum DetectionCommand {
-    /// Measure the project's detection entries (the bundled project's if there is none), or a scanner after
-    /// `--` on the bundled corpus
+    /// Measure the detection entries of the project, by default of the bundled one; or measure the scanner
+    /// after `--` on the bundled corpus
     Run(DetectionRunArgs),
     /// Score existing verdicts
     Score(VerdictsArgs),
@@ -31,21 +31,21 @@ pub(crate) enum DetectionCommand {
 pub(crate) struct DetectionRunArgs {
     #[command(flatten)]
     pub(crate) check: CheckArgs,
-    /// A corpus of labelled entries for the scanner after `--`, instead of the bundled one
+    /// A labelled corpus for the scanner after `--` [default: bundled:threats/v2]
     #[arg(long, value_name = "FILE", requires = "scanner")]
     pub(crate) corpus: Option<PathBuf>,
-    /// A scanner that reads one JSON line for each entry and answers with one: no project is needed
-    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["project", "only"])]
+    /// The command of a scanner that reads a JSON line for each entry and answers with one
+    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["project", "bundled", "only"])]
     pub(crate) scanner: Vec<String>,
 }
 
 #[derive(Args)]
 pub(crate) struct VerdictsArgs {
-    /// The labelled corpus: Karat's own lines, or the public security and detect corpora
+    /// The labelled corpus: Karat's JSON Lines, or the public security and detect corpora
     #[arg(long, value_name = "FILE")]
     pub(crate) corpus: Option<PathBuf>,
     /// The verdicts: lines of `{id, verdict}`, a public scan-verdict file, SARIF 2.1.0, or Parquet with
-    /// the labels in it, which needs no corpus
+    /// a column of labels (no --corpus then)
     #[arg(long, value_name = "FILE")]
     pub(crate) verdicts: PathBuf,
     /// Write items, observations and metrics into this folder, as Parquet

@@ -1,11 +1,11 @@
-//! The arguments that are on the command line, also those that have a default.
+//! The arguments that are on the command line, including those whose value is the default.
 
 use std::marker::PhantomData;
 
+use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 
-/// Remembers whether any argument of `A` was given, flattened next to `A` itself. `A` must not flatten
-/// anything: clap leaves the group of such a struct empty.
+/// Remembers whether any argument of `A` was given, flattened next to `A` itself.
 pub(crate) struct Given<A> {
     any: bool,
     of: PhantomData<A>,
@@ -20,7 +20,11 @@ impl<A> Given<A> {
 
 impl<A: Args> FromArgMatches for Given<A> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Given<A>, Error> {
-        let any = A::group_id().is_some_and(|group| matches.contains_id(group.as_str()));
+        // Not by the group of `A`: clap leaves it empty for a struct that flattens another one.
+        let command = A::augment_args(Command::new(""));
+        let any = command.get_arguments().any(|argument| {
+            matches.value_source(argument.get_id().as_str()) == Some(ValueSource::CommandLine)
+        });
         Ok(Given { any, of: PhantomData })
     }
 

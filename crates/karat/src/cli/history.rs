@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 #[derive(Args)]
 pub(crate) struct HistoryArgs {
-    /// The history; without it, the one that karat.toml names, else karat-history.sqlite
+    /// The history [default: the one that karat.toml names, or karat-history.sqlite]
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) db: Option<PathBuf>,
     #[command(subcommand)]
@@ -19,7 +19,7 @@ pub(crate) enum HistoryCommand {
     Add(HistoryAddArgs),
     /// List the runs, the latest last
     List(HistoryListArgs),
-    /// Follow a metric from run to run, or see the latest values of an evaluation
+    /// Show a metric from run to run, or the latest values of an evaluation
     Show(HistoryShowArgs),
     /// Compare two runs item by item
     Compare(HistoryCompareArgs),
@@ -27,7 +27,7 @@ pub(crate) enum HistoryCommand {
     Prune(HistoryPruneArgs),
     /// Write the dashboard as a folder of pages that any web server can show
     Site(HistorySiteArgs),
-    /// Export the report of a run as it was added, or the metrics of all runs as a table
+    /// Export the report of a run, or the metrics of all runs as a table
     Export(HistoryExportArgs),
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct HistoryPruneArgs {
     /// Delete runs that started before a day (2026-08-01) or more than N days ago (90d)
     #[arg(long, value_name = "DAY|DAYS")]
     pub(crate) older_than: Option<String>,
-    /// Show what would be deleted, without deleting it
+    /// List the runs without deleting them
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -88,7 +88,7 @@ pub(crate) struct HistoryExportArgs {
     /// The run, by its number
     #[arg(required_unless_present = "parquet")]
     pub(crate) run: Option<i64>,
-    /// Write it to this file instead of stdout
+    /// Write the report to this file instead of stdout
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Write the metrics of the run, or of all runs, to this file as Parquet
@@ -107,19 +107,19 @@ pub(crate) struct HistorySiteArgs {
 
 #[derive(Args)]
 pub(crate) struct DashboardArgs {
-    /// Show these reports alone, from memory, instead of a history
+    /// Show only these reports, without a history
     #[arg(value_name = "REPORT", conflicts_with = "db")]
     pub(crate) reports: Vec<PathBuf>,
-    /// The history; without it, the one that karat.toml names, else karat-history.sqlite
+    /// The history [default: the one that karat.toml names, or karat-history.sqlite]
     #[arg(long, value_name = "FILE")]
     pub(crate) db: Option<PathBuf>,
-    /// The port on 127.0.0.1; 0 takes a free one
+    /// The port on 127.0.0.1; 0 for a free one
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) port: u16,
-    /// Open it in a browser
+    /// Open the dashboard in a browser
     #[arg(long)]
     pub(crate) open: bool,
-    /// Require a new token, which is part of the printed address: for machines with other users. Not
+    /// Require a new token, which is part of the printed URL: for machines with other users. Conflicts
     /// with --open, because other users can see command lines
     #[arg(long, conflicts_with = "open")]
     pub(crate) token: bool,

@@ -5,14 +5,12 @@ use std::path::PathBuf;
 use clap::Args;
 
 #[derive(Args)]
-#[command(
-    after_help = "Nothing is downloaded. `karat check DIR/karat.toml` then prints the table."
-)]
+#[command(after_help = "Downloads nothing. `karat check DIR/karat.toml` then prints the table.")]
 pub(crate) struct ImportArgs {
     /// The benchmark; --list shows them
     #[arg(required_unless_present = "list")]
     pub(crate) name: Option<String>,
-    /// Your copy of its files: folders or files
+    /// Your copy of the benchmark: folders or files
     #[arg(value_name = "PATH", required_unless_present = "list")]
     pub(crate) paths: Vec<PathBuf>,
     /// The folder to write; it must be empty or not exist
@@ -21,7 +19,7 @@ pub(crate) struct ImportArgs {
     /// Import even if some files are missing
     #[arg(long)]
     pub(crate) partial: bool,
-    /// Show every benchmark with its files, its licence and the figures that it reproduces
+    /// List the benchmarks with their files, licences and reproduced figures
     #[arg(long, conflicts_with_all = ["name", "paths", "output", "partial"])]
     pub(crate) list: bool,
 }

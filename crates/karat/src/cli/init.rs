@@ -6,8 +6,8 @@ use clap::{Args, ValueEnum};
 
 #[derive(Args)]
 #[command(
-    after_help = "Without --for, asks on the terminal. Existing files are never changed: either \
-                        all files are written or none."
+    after_help = "Without --for, asks on the terminal. Never changes existing files: writes either \
+                        all files or none."
 )]
 pub(crate) struct InitArgs {
     /// The folder of the new project
@@ -16,17 +16,17 @@ pub(crate) struct InitArgs {
     /// The kind of project
     #[arg(long = "for", value_name = "USER")]
     pub(crate) user: Option<User>,
-    /// The CI that runs it; repeatable, or several with commas. Without it, github
+    /// The CI system; repeatable, or separated by commas [default: github]
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     pub(crate) ci: Vec<Ci>,
-    /// The address from which CI clones Karat, as https://…, ssh://… or git@HOST:PATH, with #REF for a tag, branch
-    /// or commit; without it, where this karat was installed from
+    /// The repository from which CI clones Karat: https://…, ssh://… or git@HOST:PATH, with #REF for a tag,
+    /// branch or commit [default: the source of this installation]
     #[arg(long, value_name = "URL[#REF]")]
     pub(crate) karat_from: Option<String>,
-    /// The address of your server or search, instead of the built-in one
+    /// The URL of your server or search [default: the built-in one]
     #[arg(long, value_name = "URL", conflicts_with = "command")]
     pub(crate) url: Option<String>,
-    /// The command that starts your server, search or scanner, instead of the built-in one
+    /// The command that starts your server, search or scanner [default: the built-in one]
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }

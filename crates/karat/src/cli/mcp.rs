@@ -6,10 +6,10 @@ use clap::Args;
 
 #[derive(Args)]
 pub(crate) struct McpArgs {
-    /// The project file or its folder; without it, karat.toml here or in the nearest folder above
+    /// The project file or its folder [default: karat.toml in this folder or the nearest parent]
     pub(crate) project: Option<PathBuf>,
-    /// Also offer the tools that start programs: the systems of the project, and the servers that its
-    /// configuration files name
+    /// Also offer the tools that start programs: the systems of the project, and the servers in its
+    /// config files
     #[arg(long)]
     pub(crate) allow_run: bool,
     /// The time limit for one run, in seconds

@@ -8,11 +8,11 @@ use super::{CheckAllArgs, CheckArgs};
 
 #[derive(Args)]
 pub(crate) struct MergeArgs {
-    /// The parts: folders that `--out` named, or the files in their folder `journal`
+    /// The parts: the folders given to `--out`, or the files in their subfolder `journal`
     #[arg(required = true, value_name = "DIR")]
     pub(crate) parts: Vec<PathBuf>,
-    /// The project that the parts were measured with; without it, the karat.toml of this folder or of one
-    /// above it
+    /// The project file that the parts were measured with [default: karat.toml in this folder or the
+    /// nearest parent]
     #[arg(long, value_name = "FILE", conflicts_with = "bundled")]
     project: Option<PathBuf>,
     /// The parts belong to the bundled project
@@ -34,7 +34,8 @@ pub(crate) struct MergeArgs {
     /// Only the entries of this evaluation: server, agent, retrieval, detection, resilience
     #[arg(long, value_name = "NAME")]
     evaluation: Option<String>,
-    /// Also add the report to a history: FILE, or else the project's, or else karat-history.sqlite
+    /// Also add the report to a history: FILE, or by default the one that karat.toml names, or
+    /// karat-history.sqlite
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     history: Option<Option<PathBuf>>,
 }

@@ -49,20 +49,23 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
+/// The heading of the options that all commands share.
+const GLOBAL: &str = "Global options";
+
 /// The options that all commands share.
 #[derive(Args, Clone, Copy)]
 pub(crate) struct GlobalArgs {
     /// Print only errors and failures
-    #[arg(long, short, global = true)]
+    #[arg(help_heading = GLOBAL, long, short, global = true)]
     pub(crate) quiet: bool,
     /// Print every number of every entry, in tables
-    #[arg(long, short, global = true, conflicts_with = "quiet")]
+    #[arg(help_heading = GLOBAL, long, short, global = true, conflicts_with = "quiet")]
     pub(crate) verbose: bool,
-    /// Print one JSON document on stdout and nothing else there
-    #[arg(long, global = true)]
+    /// Print the result on stdout as one JSON document
+    #[arg(help_heading = GLOBAL, long, global = true)]
     pub(crate) json: bool,
     /// When to use colour; auto respects NO_COLOR
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(help_heading = GLOBAL, long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
 }
 
@@ -75,7 +78,7 @@ pub(crate) enum Color {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Measure every entry of the project, gate the scores and write the report: the command for CI
+    /// Measure every entry of the project, apply its gates and write the report: the command for CI
     Check(CheckAllArgs),
     /// Measure tool search: does it find the right tools?
     Retrieval(RetrievalArgs),
@@ -102,19 +105,19 @@ pub(crate) enum Command {
     Merge(MergeArgs),
     /// Compare two reports item by item, or every pair of systems in one
     Compare(CompareArgs),
-    /// Print a report as the comment of a pull or merge request: at most 24 lines
+    /// Print a report as a comment for a pull or merge request, in at most 24 lines
     Comment(CommentArgs),
     /// Show or accept reference scores
     #[command(subcommand)]
     Baseline(BaselineCommand),
-    /// Show the items of an entry from the last report: all, those that got worse, or one in full
+    /// Show the items of an entry in the last report: all, the worse ones, or a single one
     Show(ShowArgs),
     /// Keep reports in one file and follow metrics from run to run
     History(HistoryArgs),
     /// Serve a read-only history dashboard on 127.0.0.1
     Serve(DashboardArgs),
-    /// Serve Karat itself over MCP (stdio), for coding agents: reads the project's reports; runs nothing
-    /// without --allow-run
+    /// Serve Karat over MCP (stdio) to coding agents: reads the project's reports, and runs it only with
+    /// --allow-run
     Mcp(McpArgs),
     /// Create a starter project
     Init(InitArgs),
@@ -136,10 +139,10 @@ pub(crate) enum Command {
 pub(crate) struct CommentArgs {
     /// The report.json of `karat check`
     pub(crate) report: PathBuf,
-    /// The report of the merge base, for the changes since
+    /// The report of the merge base, to list the changes since then
     #[arg(long, value_name = "REPORT")]
     pub(crate) base: Option<PathBuf>,
-    /// The address of the whole report
+    /// The URL of the full report
     #[arg(long, value_name = "URL")]
     pub(crate) link: Option<String>,
 }
@@ -152,14 +155,15 @@ pub(crate) struct CheckAllArgs {
     /// resilience
     #[arg(long, value_name = "NAME")]
     pub(crate) evaluation: Option<String>,
-    /// Also add the report to a history: FILE, or else the project's, or else karat-history.sqlite
+    /// Also add the report to a history: FILE, or by default the one that karat.toml names, or
+    /// karat-history.sqlite
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     #[arg(conflicts_with = "partition")]
     pub(crate) history: Option<Option<PathBuf>>,
     /// Open the report in a browser
     #[arg(long)]
     pub(crate) open: bool,
-    /// Measure again whenever a file of the project changes, until Ctrl-C: the entries that name the
+    /// Measure again whenever a file of the project changes, until Ctrl-C: the entries that use the
     /// file, or all of them
     #[arg(long, conflicts_with_all = ["json", "history", "open"])]
     pub(crate) watch: bool,
@@ -167,7 +171,7 @@ pub(crate) struct CheckAllArgs {
 
 #[derive(Args, Clone)]
 pub(crate) struct CheckArgs {
-    /// The project file or its folder; without it, karat.toml here or in the nearest folder above
+    /// The project file or its folder [default: karat.toml in this folder or the nearest parent]
     pub(crate) project: Option<PathBuf>,
     /// Use the bundled project
     #[arg(long, conflicts_with = "project")]
@@ -223,7 +227,7 @@ impl CheckArgs {
         CheckArgs { form, ..self }
     }
 
-    /// Of a command that has no project: where it writes, and nothing else.
+    /// The arguments of a command without a project: its output places only.
     pub(crate) fn writing(out: &Path, outputs: &[PathBuf]) -> CheckArgs {
         CheckArgs {
             project: None,
@@ -244,6 +248,7 @@ impl CheckArgs {
 #[derive(Subcommand)]
 pub(crate) enum ScoreCommand {
     /// Score a TREC run against TREC judgements, as trec_eval does
+    #[command(after_help = "This is an earlier spelling of `karat retrieval trec`.")]
     Trec(TrecArgs),
 }
 
@@ -276,20 +281,20 @@ pub(crate) struct TrecArgs {
 pub(crate) struct CompareArgs {
     /// The earlier report (karat.report or karat.check JSON)
     pub(crate) before: PathBuf,
-    /// The later report; without it, the systems of one report are compared
+    /// The later report; if omitted, the systems of one report are compared
     pub(crate) after: Option<PathBuf>,
     /// Also compare over this slice, such as split=test; repeatable
     #[arg(long, value_name = "BY=VALUE")]
     pub(crate) slice: Vec<String>,
-    /// The metric that the comparison is about: its p-value is not corrected for the others, and the
-    /// systems of one report are ranked by it
+    /// The primary metric: its p-value is not corrected for the others, and the systems of one report
+    /// are ranked by it
     #[arg(long, value_name = "ID")]
     pub(crate) primary: Option<String>,
 }
 
 #[derive(Subcommand)]
 pub(crate) enum BaselineCommand {
-    /// Measure, show what would change, and accept the present scores as the reference
+    /// Measure, show the changes, and accept the present scores as the reference
     Update(BaselineArgs),
     /// Show the reference scores of the project
     Show(BaselineShowArgs),
@@ -297,7 +302,7 @@ pub(crate) enum BaselineCommand {
 
 #[derive(Args)]
 pub(crate) struct BaselineArgs {
-    /// The project file or its folder; without it, karat.toml here or in the nearest folder above
+    /// The project file or its folder [default: karat.toml in this folder or the nearest parent]
     pub(crate) project: Option<PathBuf>,
     /// The folder for run journals
     #[arg(long, value_name = "DIR", default_value = "karat-report")]
@@ -308,14 +313,14 @@ pub(crate) struct BaselineArgs {
     /// Only the entry NAME
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Option<String>,
-    /// Show what would change and write nothing
+    /// Show the changes without writing them
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
 
 #[derive(Args)]
 pub(crate) struct BaselineShowArgs {
-    /// The project file or its folder; without it, karat.toml here or in the nearest folder above
+    /// The project file or its folder [default: karat.toml in this folder or the nearest parent]
     pub(crate) project: Option<PathBuf>,
     /// Show the bundled project's baselines
     #[arg(long, conflicts_with = "project")]
@@ -324,15 +329,15 @@ pub(crate) struct BaselineShowArgs {
 
 #[derive(Args)]
 pub(crate) struct ShowArgs {
-    /// The entry, such as bm25 or retrieval/bm25; may be left out if the report has one
+    /// The entry, such as bm25 or retrieval/bm25; optional if the report has only one
     pub(crate) entry: Option<String>,
-    /// Only the items that got worse, with their scores before and now
+    /// Only the items that got worse, with their earlier and present scores
     #[arg(long, conflicts_with = "item")]
     pub(crate) worse: bool,
     /// One item in full
     #[arg(long, value_name = "ID")]
     pub(crate) item: Option<String>,
-    /// The report; without it, the last one of the project
+    /// The report [default: the last one of the project]
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
     /// Output format: text, or agent (all entries of the report, for coding agents)

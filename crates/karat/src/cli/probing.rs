@@ -16,21 +16,21 @@ pub(crate) struct ProbeArgs {
     /// Only this tool; repeatable
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Vec<String>,
-    /// A value that is known to work, for parameters of this name: JSON, or else text; repeatable
+    /// A valid value for parameters with this name, as JSON or text; repeatable
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) set: Vec<String>,
-    /// A recording (karat server record) whose successful inputs are used; repeatable
+    /// Use the successful inputs of this recording (from karat server record); repeatable
     #[arg(long, value_name = "FILE")]
     pub(crate) from_recording: Vec<PathBuf>,
     /// Also call tools that may change or destroy something
     #[arg(long)]
     pub(crate) allow_destructive: bool,
-    /// The seed of everything random
+    /// The random seed
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
     #[command(flatten)]
     pub(crate) times: ProbeTimes,
-    /// Stop after this many seconds with the results so far; 300 for fuzz, 600 for attack by default
+    /// Stop after this many seconds and report the results so far [default: 300 for fuzz, 600 for attack]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) time_limit: Option<u64>,
     #[command(flatten)]
@@ -47,10 +47,10 @@ pub(crate) struct ProbeArgs {
 pub(crate) struct FuzzArgs {
     #[command(flatten)]
     pub(crate) probe: ProbeArgs,
-    /// Inputs for each tool
+    /// The number of inputs for each tool
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) cases: usize,
-    /// The time for the inputs of one tool, in seconds, and the same again for shrinking
+    /// The time limit for the inputs of each tool, in seconds, and again for shrinking
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(crate) tool_time_limit: u64,
     /// The maximum number of calls to shrink a failing input; 0 disables shrinking
@@ -68,8 +68,8 @@ pub(crate) struct AttackArgs {
     /// Only this attack, such as path-traversal; repeatable
     #[arg(long, value_name = "ID")]
     pub(crate) case: Vec<String>,
-    /// A folder that the server may read: files are planted outside of it, and links in and next
-    /// to it lead out. By default, arguments of the command that are folders
+    /// A folder that the server may read. Files are planted outside of it, and links in and next to it
+    /// lead there [default: the arguments of the command that are folders]
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Vec<PathBuf>,
     /// The number of concurrent calls in a flood
@@ -87,7 +87,7 @@ pub(crate) enum AttackClass {
 
 #[derive(Args)]
 pub(crate) struct CallArgs {
-    /// The tool
+    /// The tool to call
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: String,
     /// The arguments: a JSON object, or @FILE

@@ -9,11 +9,11 @@ use super::{CheckArgs, Given};
 
 #[derive(Subcommand)]
 pub(crate) enum ResilienceCommand {
+    /// Measure the resilience entries of the project; or run an agent in worlds, with or without a proxy
+    /// or guard
+    Run(Box<ResilienceRunArgs>),
     /// Score recorded runs: one report for each pipeline and attack
     Score(Box<ResilienceScoreArgs>),
-    /// Measure the project's resilience entries, or let an agent work in worlds, through a proxy, a guard or
-    /// nothing
-    Run(Box<ResilienceRunArgs>),
 }
 
 #[derive(Args)]
@@ -44,7 +44,7 @@ pub(crate) struct ResilienceScoreArgs {
     /// Fail if a metric is above this, such as attack.success=0.05; repeatable
     #[arg(long, value_name = "METRIC=VALUE")]
     pub(crate) max: Vec<String>,
-    /// The maximum fraction of failed runs; without it, any
+    /// The maximum fraction of failed runs [default: no limit]
     #[arg(long, value_name = "SHARE")]
     pub(crate) max_errors: Option<f64>,
     /// Write the report to this file; the format follows from the extension (.json .html .md .xml
@@ -54,8 +54,10 @@ pub(crate) struct ResilienceScoreArgs {
 }
 
 #[derive(Args)]
-#[command(after_help = "Without options on what to run, the entries of the project are measured; \
-                        without a project, the hijacked agent in the bundled worlds.")]
+#[command(
+    after_help = "Without options that describe a run, measures the entries of the project; without a project, \
+                        the hijacked agent in the bundled worlds."
+)]
 pub(crate) struct ResilienceRunArgs {
     #[command(flatten)]
     pub(crate) check: CheckArgs,
@@ -74,7 +76,7 @@ pub(crate) struct WorldArgs {
     /// The agent
     #[arg(long, value_name = "NAME", default_value = "hijacked")]
     pub(crate) agent: ScriptedAgent,
-    /// A model as the agent, by the endpoint's name for it, through `karat agent run`
+    /// Run a model as the agent: its name at the endpoint
     #[arg(long, value_name = "NAME", requires = "endpoint", conflicts_with = "agent")]
     pub(crate) model: Option<String>,
     /// The endpoint of the model, such as http://127.0.0.1:8080/v1
@@ -83,17 +85,17 @@ pub(crate) struct WorldArgs {
     /// The API of the endpoint
     #[arg(long, value_name = "API", default_value = "openai", requires = "model")]
     pub(crate) api: ModelApi,
-    /// The environment variable that holds the endpoint's key
+    /// The environment variable with the endpoint's key
     #[arg(long, value_name = "VARIABLE", requires = "model")]
     pub(crate) key_env: Option<String>,
-    /// A program as the agent, as a shell reads it. {prompt} becomes the task, {url} the address of the
+    /// Run a program as the agent, quoted as for a shell. {prompt} becomes the task, {url} the URL of the
     /// MCP server, {config} a file with mcpServers, {folder} a folder for files
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["agent", "model"])]
     pub(crate) agent_command: Option<String>,
     /// The time limit for a task of a model or program, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86400))]
     pub(crate) agent_seconds: u64,
-    /// Replay the calls of this recording (written by --record) instead of running an agent
+    /// Replay the calls of this recording (from --record) instead of running an agent
     #[arg(long, value_name = "FILE", conflicts_with_all = ["agent", "model", "agent_command"])]
     pub(crate) replay: Option<PathBuf>,
     /// Only this world; repeatable
@@ -105,20 +107,20 @@ pub(crate) struct WorldArgs {
     /// Only this style; repeatable
     #[arg(long = "style", value_name = "NAME")]
     pub(crate) styles: Vec<String>,
-    /// The attacks on each task and goal; each has another style and surface
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) attacks: usize,
+    /// The number of attacks for each task and goal, each with a different style and surface
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) attacks: u32,
     /// The name of the defence in the report
     #[arg(long, value_name = "NAME")]
     pub(crate) defence: Option<String>,
-    /// The command is a guard, not a proxy: it reads lines {"id", "kind", "text"} and answers
+    /// The command is a guard, not a proxy: it reads lines {"id", "kind", "text"} and answers with
     /// {"id", "block"}
     #[arg(long, requires = "command")]
     pub(crate) guard: bool,
-    /// The address at which the proxy listens, such as http://127.0.0.1:{port}/mcp; stdio without it
+    /// The URL at which the proxy listens, such as http://127.0.0.1:{port}/mcp [default: stdio]
     #[arg(long, value_name = "URL", requires = "command")]
     pub(crate) url: Option<String>,
-    /// A variable for the command
+    /// An environment variable for the command; repeatable
     #[arg(short = 'e', long = "env", value_name = "KEY=VALUE", requires = "command")]
     pub(crate) env: Vec<String>,
     /// Write the runs to this file, in the native format
@@ -130,7 +132,7 @@ pub(crate) struct WorldArgs {
     /// The number of concurrent runs
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(crate) parallel: u16,
-    /// The time for one call, in seconds
+    /// The time limit for a call, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u16).range(1..=3600))]
     pub(crate) timeout: u16,
     /// Fail if a metric is below this, such as utility.benign=0.8; repeatable
@@ -142,19 +144,19 @@ pub(crate) struct WorldArgs {
     /// The maximum fraction of failed runs
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
     pub(crate) max_errors: f64,
-    /// The command of the defence. For a proxy, {server} becomes the command of the world's server,
-    /// {url} its address, {config} and {config-url} a file with mcpServers, {port} a free port
+    /// The command that starts the defence. For a proxy, {server} becomes the command of the world's
+    /// server, {url} its URL, {config} and {config-url} a file with mcpServers, {port} a free port
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ScriptedAgent {
-    /// Makes the calls of the task, and no other
+    /// Makes only the calls of the task
     Diligent,
-    /// Makes the calls of the task, then those of the attacker
+    /// Makes the calls of the task, then the calls that the attacker wants
     Hijacked,
-    /// Makes the calls of the task, and each call that a delivered text orders
+    /// Makes the calls of the task, and the calls in any injected text that reaches it
     Gullible,
 }
 
@@ -164,6 +166,6 @@ pub(crate) enum RunFormat {
     Agentdojo,
     /// ASB: ATTACK/MODEL/MEMORY/TEMPLATE….csv
     Asb,
-    /// Karat: JSON Lines, a line for each run
+    /// Karat: JSON Lines, one line per run
     Native,
 }

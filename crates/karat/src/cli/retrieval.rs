@@ -8,7 +8,7 @@ use super::CheckArgs;
 
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
-// The arguments of the earlier spelling, `karat retrieval` for `karat retrieval run`, are not shown.
+// Hides the arguments of the earlier spelling, `karat retrieval` for `karat retrieval run`.
 #[command(mut_args = |argument| argument.hide(true))]
 #[command(override_usage = "karat retrieval [OPTIONS] <COMMAND>")]
 pub(crate) struct RetrievalArgs {
@@ -20,8 +20,8 @@ pub(crate) struct RetrievalArgs {
 
 #[derive(Subcommand)]
 pub(crate) enum RetrievalCommand {
-    /// Measure the project's retrieval entries (the bundled project's if there is none), or one search given
-    /// by flags
+    /// Measure the retrieval entries of the project, by default of the bundled one; or measure one search,
+    /// described by options
     Run(Box<RetrievalRunArgs>),
     /// Score existing rankings
     Score(RankingsArgs),
@@ -29,7 +29,7 @@ pub(crate) enum RetrievalCommand {
     Trec(super::TrecArgs),
     /// Write golden labels and rankings as TREC files, for trec_eval and similar tools
     ExportTrec(ExportTrecArgs),
-    /// Score changed descriptions for an optimiser: JSON lines on stdin, one answer each on stdout
+    /// Score changed descriptions for an optimiser: JSON Lines on stdin, answers on stdout
     ServeFitness(FitnessArgs),
 }
 
@@ -38,19 +38,21 @@ pub(crate) struct RetrievalRunArgs {
     #[command(flatten)]
     pub(crate) check: CheckArgs,
     #[command(flatten)]
+    pub(crate) given: super::Given<super::SearchArgs>,
+    #[command(flatten)]
     pub(crate) search: super::SearchArgs,
 }
 
 /// The tools and queries.
 #[derive(Args)]
 pub(crate) struct ToolsArgs {
-    /// A dataset folder; by default bundled:tools/v1
+    /// A dataset folder [default: bundled:tools/v1]
     #[arg(long, value_name = "DIR", conflicts_with_all = ["corpus", "golden"])]
     pub(crate) dataset: Option<String>,
-    /// The tool corpus, together with --golden: Karat's own files or the public ones
+    /// The tool corpus, in Karat's format or the public one; requires --golden
     #[arg(long, value_name = "FILE", requires = "golden")]
     pub(crate) corpus: Option<PathBuf>,
-    /// The golden queries
+    /// The golden queries; requires --corpus
     #[arg(long, value_name = "FILE", requires = "corpus")]
     pub(crate) golden: Option<PathBuf>,
 }
@@ -60,7 +62,7 @@ pub(crate) struct RankingsArgs {
     #[command(flatten)]
     pub(crate) tools: ToolsArgs,
     /// The rankings: lines of `{id, ranked: [{tool_id, score}]}`, a run journal, a report, or Parquet
-    /// with the relevant ids in it
+    /// with a column of relevant ids
     #[arg(long, value_name = "FILE", conflicts_with = "run", required_unless_present = "run")]
     pub(crate) rankings: Option<PathBuf>,
     /// The rankings as a TREC run: lines of `query Q0 tool rank score tag`
@@ -99,13 +101,13 @@ pub(crate) struct FitnessArgs {
     /// The built-in engine that searches
     #[arg(long, value_name = "NAME", default_value = "bm25")]
     pub(crate) engine: String,
-    /// The folder of its embeddings, if it needs any
+    /// The folder with the embeddings of the engine, if it needs any
     #[arg(long, value_name = "DIR")]
     pub(crate) weights: Option<PathBuf>,
     /// The score of a query
     #[arg(long, value_name = "ID", default_value = "ndcg@10")]
     pub(crate) metric: String,
     /// The number of results to score
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    pub(crate) limit: usize,
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    pub(crate) limit: u16,
 }

@@ -13,53 +13,43 @@ pub(crate) struct SearchArgs {
     pub(crate) tools: ToolsArgs,
     #[command(flatten)]
     pub(crate) real: RealServersArgs,
-    /// A built-in engine; bm25 if nothing else is named. Repeatable: all are measured and compared
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["command", "url", "server"])]
+    /// A built-in engine; repeatable, to compare several [default: bm25]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["command", "url", "config", "server", "tool"])]
     pub(crate) builtin: Vec<String>,
-    /// The folder of the embeddings of dense and hybrid
+    /// The folder with the embeddings of dense and hybrid
     #[arg(long, value_name = "DIR", requires = "builtin")]
     pub(crate) weights: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) target: TargetArgs,
-    /// The tool of an MCP server that searches. Without it, --url is an endpoint with {query} in it,
-    /// and COMMAND a program that answers JSON lines
+    /// The search tool of an MCP server. Without it, --url is an HTTP endpoint with {query} in its URL,
+    /// and COMMAND is a program that answers JSON Lines
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Option<String>,
-    /// An argument of the tool, such as limit={limit}; repeatable. By default query={query}
+    /// An argument of the tool, such as limit={limit}; repeatable [default: query={query}]
     #[arg(long = "argument", value_name = "NAME=VALUE", requires = "tool")]
     pub(crate) arguments: Vec<String>,
     /// The JSON path of the results in an answer, such as `results[*]`
     #[arg(long, value_name = "PATH")]
     pub(crate) ids: Option<String>,
-    /// The rule for the id of a result, such as {server}:{name}; repeatable
+    /// The template for the id of a result, such as {server}:{name}; repeatable
     #[arg(long = "id", value_name = "RULE")]
     pub(crate) id: Vec<String>,
-    /// The separator of server and tool in ids, if it is not a colon
+    /// The separator of server and tool in ids [default: a colon]
     #[arg(long, value_name = "TEXT")]
     pub(crate) separator: Option<String>,
     /// The number of results to request
     #[arg(long = "results", value_name = "N", default_value_t = 20)]
     pub(crate) results: usize,
-    /// Do not wait until every tool of the corpus is found by name
+    /// Skip the readiness check, which waits until every tool of the corpus is found by name
     #[arg(long)]
     pub(crate) no_probe: bool,
-}
-
-impl SearchArgs {
-    /// Returns whether they describe anything.
-    pub(crate) fn are_given(&self) -> bool {
-        let Self { tools, real, builtin, target, tool, .. } = self;
-        let data = tools.dataset.is_some() || tools.corpus.is_some() || real.real_servers.is_some();
-        let server = target.url.is_some() || target.server.is_some() || !target.command.is_empty();
-        data || server || !builtin.is_empty() || tool.is_some()
-    }
 }
 
 /// Servers from registries as the tools to search.
 #[derive(Args)]
 pub(crate) struct RealServersArgs {
-    /// Capture the real servers that are installed in this folder (by default target/real-servers),
-    /// verify them against their lock, and search their tools
+    /// Search the tools of the real servers installed in this folder (default: target/real-servers),
+    /// after verifying them against their lock
     #[arg(
         long,
         value_name = "FOLDER",
@@ -68,14 +58,14 @@ pub(crate) struct RealServersArgs {
         conflicts_with_all = ["dataset", "corpus"]
     )]
     pub(crate) real_servers: Option<PathBuf>,
-    /// A folder NAME/vN with servers.toml, lock.json and queries/; without it, the embedded
-    /// real-servers/v2
+    /// A folder NAME/vN with servers.toml, lock.json and queries/ [default: the bundled
+    /// real-servers/v2]
     #[arg(long, value_name = "FOLDER", requires = "real_servers")]
     pub(crate) locked: Option<PathBuf>,
-    /// Keep the captured tools with their queries here, as a dataset folder
+    /// Save the captured tools and their queries as a dataset in this folder
     #[arg(long, value_name = "FOLDER", requires = "real_servers")]
     pub(crate) keep: Option<PathBuf>,
-    /// The time one real server may take to list its tools, in seconds
+    /// The time limit for each real server to list its tools, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 180, requires = "real_servers",
         value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) start_timeout: u64,

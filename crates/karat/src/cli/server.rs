@@ -7,34 +7,41 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::FormatArgs;
 
+/// The headings of the options on a server. Each option names its own: with `next_help_heading` of a struct, the
+/// options after it would get the heading too.
+pub(super) const SERVER: &str = "Server";
+const LOGIN: &str = "Server login";
+const REQUESTS: &str = "Answers to requests of the server";
+const ISOLATION: &str = "Server isolation";
+
 #[derive(Subcommand)]
 pub(crate) enum ServerCommand {
-    /// Measure the project's server entries (the bundled project's if there is none): suites, load, fuzz
-    /// and attack
+    /// Measure the server entries of the project, by default of the bundled one: suites, load, fuzz and
+    /// attack
     Run(super::CheckArgs),
     /// Run a suite against a live server
     Test(Box<ServerTestArgs>),
-    /// Make many calls at once, or at a rate, and time them
+    /// Measure latency and throughput under load, with concurrent calls or at a fixed rate
     Load(Box<LoadArgs>),
-    /// Judge the tool definitions of a server without calling a tool
+    /// Check the tool definitions of a server without calling a tool
     Lint(LintArgs),
     /// Check a server at a glance: definitions, hidden instructions, a short fuzz, latencies
     Scan(Box<ScanArgs>),
-    /// Call tools with inputs made from their schemas: edges, errors, hostile text
+    /// Call tools with inputs generated from their schemas: edge cases, errors, hostile text
     Fuzz(Box<super::FuzzArgs>),
     /// Try known attacks, judged by planted canaries and side effects
     Attack(Box<super::AttackArgs>),
-    /// Make one call and print the result as it was on the wire
+    /// Call a tool once and print the raw result
     Call(super::CallArgs),
-    /// Write a suite from what a live server answers: its tools that only read, resources and prompts
+    /// Write a suite from the answers of a live server: read-only tools, resources and prompts
     Suggest(Box<SuggestArgs>),
     /// Print a test case for one call, based on its answers
     Propose(Box<ProposeArgs>),
     /// Proxy a client and a server, and record the traffic
     Record(Box<ServerRecordArgs>),
-    /// Make a suite from a recording; the cases are tried on the server, if one is given
+    /// Make a suite from a recording, and try its cases on a server if one is given
     Distil(Box<DistilArgs>),
-    /// Compare a live server with what was accepted: definitions, instructions, canary calls
+    /// Compare a live server with its accepted state: definitions, instructions, canary calls
     Drift(Box<DriftArgs>),
     /// Check a server against MCP revision 2026-07-28: caching hints, order, state, both generations
     Migration(Box<MigrationArgs>),
@@ -46,7 +53,7 @@ pub(crate) enum ServerCommand {
 
 #[derive(Args)]
 pub(crate) struct LoginArgs {
-    /// Open the address in the browser instead of only printing it
+    /// Open the URL in the browser instead of only printing it
     #[arg(long)]
     pub(crate) open: bool,
     #[command(flatten)]
@@ -55,13 +62,13 @@ pub(crate) struct LoginArgs {
 
 #[derive(Args)]
 pub(crate) struct LogoutArgs {
-    /// The address of the server
+    /// The URL of the server
     #[arg(long, value_name = "URL", required_unless_present_any = ["all", "list"])]
     pub(crate) url: Option<String>,
     /// Delete every login
     #[arg(long, conflicts_with_all = ["url", "list"])]
     pub(crate) all: bool,
-    /// List the stored logins, and delete none
+    /// List the stored logins without deleting any
     #[arg(long, conflicts_with = "url")]
     pub(crate) list: bool,
 }
@@ -77,7 +84,7 @@ pub(crate) struct SuggestArgs {
     /// Only this tool; repeatable
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Vec<String>,
-    /// A value that is known to work, for parameters of this name: JSON, or else text; repeatable
+    /// A valid value for parameters with this name, as JSON or text; repeatable
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) set: Vec<String>,
     #[command(flatten)]
@@ -125,7 +132,7 @@ pub(crate) struct ServerRecordArgs {
 
 #[derive(Args)]
 pub(crate) struct DistilArgs {
-    /// The recording: of `karat server record`, or of --record
+    /// The recording, written by `karat server record` or --record
     pub(crate) recording: PathBuf,
     /// Write the suite to this file instead of stdout
     #[arg(short = 'o', long = "output", value_name = "FILE")]
@@ -136,20 +143,20 @@ pub(crate) struct DistilArgs {
     /// Also keep calls of tools that may destroy something
     #[arg(long)]
     pub(crate) allow_destructive: bool,
-    // A server on which the cases are tried.
+    // The server to try the cases on.
     #[command(flatten)]
     pub(crate) target: TargetArgs,
 }
 
 #[derive(Args)]
 pub(crate) struct DriftArgs {
-    /// The accepted state: written by --update, or any answer to tools/list
+    /// The accepted state, written by --update, or an answer to tools/list
     pub(crate) definitions: PathBuf,
     #[command(flatten)]
     pub(crate) target: TargetArgs,
     #[command(flatten)]
     pub(crate) record: RecordArgs,
-    /// Accept what the server serves now: write it to the file
+    /// Accept the present state of the server: write it to the file
     #[arg(long)]
     pub(crate) update: bool,
     /// A suite whose cases are also run as canary calls
@@ -160,17 +167,17 @@ pub(crate) struct DriftArgs {
     pub(crate) fail_on: FailOn,
 }
 
-/// The server: after `--`, at an address, or in a file of servers.
+/// The server: a command after `--`, a URL, or a name in a config file.
 #[derive(Args, Clone, Default)]
 pub(crate) struct TargetArgs {
-    /// The address of a running server
-    #[arg(long, value_name = "URL", conflicts_with_all = ["command", "config"])]
+    /// The URL of a running server
+    #[arg(help_heading = SERVER, long, value_name = "URL", conflicts_with_all = ["command", "config"])]
     pub(crate) url: Option<String>,
-    /// A file of servers, such as .mcp.json; names the server with --server
-    #[arg(long, value_name = "FILE", conflicts_with = "command")]
+    /// A config file of MCP servers, such as .mcp.json; --server chooses one
+    #[arg(help_heading = SERVER, long, value_name = "FILE", conflicts_with = "command")]
     pub(crate) config: Option<PathBuf>,
-    /// The server in that file; without --config, looked up in the usual config files
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["command", "url"])]
+    /// The name of the server in a config file [default: the usual config files]
+    #[arg(help_heading = SERVER, long, value_name = "NAME", conflicts_with_all = ["command", "url"])]
     pub(crate) server: Option<String>,
     #[command(flatten)]
     pub(crate) reach: ReachArgs,
@@ -179,26 +186,65 @@ pub(crate) struct TargetArgs {
     pub(crate) command: Vec<String>,
 }
 
-/// The way a server is started or reached, wherever it is named.
+impl TargetArgs {
+    /// The options on the connection that were given.
+    pub(crate) fn options(&self) -> Vec<&'static str> {
+        let ReachArgs {
+            transport,
+            protocol,
+            env,
+            headers,
+            ca_file,
+            cwd,
+            login,
+            policies,
+            isolation,
+        } = &self.reach;
+        // The other options on the login require --auth.
+        let AuthArgs { auth, .. } = login;
+        let PolicyArgs { sampling, elicitation, roots } = policies;
+        let IsolationArgs { isolate, allow_network, mounts, image, limits } = isolation;
+        let options = [
+            ("--transport", transport.is_some()),
+            ("--protocol", protocol.is_some()),
+            ("-e", !env.is_empty()),
+            ("--header", !headers.is_empty()),
+            ("--ca-file", ca_file.is_some()),
+            ("--cwd", cwd.is_some()),
+            ("--auth", auth.is_some()),
+            ("--sampling", sampling.is_some()),
+            ("--elicitation", elicitation.is_some()),
+            ("--roots", !roots.is_empty()),
+            ("--isolate", isolate.is_some()),
+            ("--allow-network", *allow_network),
+            ("--mount", !mounts.is_empty()),
+            ("--image", image.is_some()),
+            ("--limit", !limits.is_empty()),
+        ];
+        options.into_iter().filter_map(|(option, given)| given.then_some(option)).collect()
+    }
+}
+
+/// The connection to a server, however it is named.
 #[derive(Args, Clone, Default)]
 pub(crate) struct ReachArgs {
-    /// The transport; by default stdio for a command and streamable HTTP for an address
-    #[arg(long, value_name = "KIND")]
+    /// The transport [default: stdio for a command, streamable HTTP for a URL]
+    #[arg(help_heading = SERVER, long, value_name = "KIND")]
     pub(crate) transport: Option<Transport>,
-    /// The one protocol revision to speak, such as 2025-06-18; otherwise negotiated
-    #[arg(long, value_name = "REVISION")]
+    /// The MCP protocol revision, such as 2025-06-18 [default: negotiated]
+    #[arg(help_heading = SERVER, long, value_name = "REVISION")]
     pub(crate) protocol: Option<String>,
-    /// A variable for the server; repeatable
-    #[arg(short = 'e', long = "env", value_name = "KEY=VALUE")]
+    /// An environment variable for the server; repeatable
+    #[arg(help_heading = SERVER, short = 'e', long = "env", value_name = "KEY=VALUE")]
     pub(crate) env: Vec<String>,
-    /// A header of each request; repeatable. ${VAR} is taken from the environment
-    #[arg(long = "header", value_name = "NAME: VALUE")]
+    /// A header of each request; repeatable. ${VAR} is read from the environment
+    #[arg(help_heading = SERVER, long = "header", value_name = "NAME: VALUE")]
     pub(crate) headers: Vec<String>,
-    /// A file of certificates, in PEM, to trust besides those of the system
-    #[arg(long, value_name = "FILE")]
+    /// Additional trusted certificates, in PEM
+    #[arg(help_heading = SERVER, long, value_name = "FILE")]
     pub(crate) ca_file: Option<PathBuf>,
-    /// The folder in which the server runs
-    #[arg(long, value_name = "DIR")]
+    /// The working folder of the server
+    #[arg(help_heading = SERVER, long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) login: AuthArgs,
@@ -208,38 +254,38 @@ pub(crate) struct ReachArgs {
     pub(crate) isolation: IsolationArgs,
 }
 
-/// The login at a server that asks for one.
+/// The login at a server that requires one.
 #[derive(Args, Clone, Default)]
 pub(crate) struct AuthArgs {
-    /// Get a token in this way if the server asks for one
-    #[arg(long, value_name = "KIND", conflicts_with = "command")]
+    /// The way to get a token if the server requires one
+    #[arg(help_heading = LOGIN, long, value_name = "KIND", conflicts_with = "command")]
     pub(crate) auth: Option<Auth>,
-    /// The client that the authorisation server knows; otherwise one is registered
-    #[arg(long, value_name = "ID", requires = "auth")]
+    /// The id of a registered client [default: register one]
+    #[arg(help_heading = LOGIN, long, value_name = "ID", requires = "auth")]
     pub(crate) client_id: Option<String>,
-    /// Its secret, as a variable: '${NAME}'
-    #[arg(long, value_name = "${NAME}", requires = "client_id")]
+    /// The secret of the client, as a variable: '${NAME}'
+    #[arg(help_heading = LOGIN, long, value_name = "${NAME}", requires = "client_id")]
     pub(crate) client_secret: Option<String>,
-    /// A file with its private key (PKCS#8 in PEM) instead of a secret
-    #[arg(long, value_name = "FILE", requires = "client_id", conflicts_with = "client_secret")]
+    /// A file with the private key of the client (PKCS#8 in PEM) instead of a secret
+    #[arg(help_heading = LOGIN, long, value_name = "FILE", requires = "client_id", conflicts_with = "client_secret")]
     pub(crate) private_key: Option<PathBuf>,
-    /// The https address of a client ID metadata document, where the authorisation server supports them
-    #[arg(long, value_name = "URL", requires = "auth")]
+    /// The https URL of a client ID metadata document, if the authorisation server supports them
+    #[arg(help_heading = LOGIN, long, value_name = "URL", requires = "auth")]
     pub(crate) client_metadata: Option<String>,
-    /// A scope to ask for; repeatable. Otherwise those that the server names
-    #[arg(long = "scope", value_name = "SCOPE", requires = "auth")]
+    /// A scope to request; repeatable [default: the scopes that the server names]
+    #[arg(help_heading = LOGIN, long = "scope", value_name = "SCOPE", requires = "auth")]
     pub(crate) scopes: Vec<String>,
     /// The only authorisation server to accept
-    #[arg(long, value_name = "URL", requires = "auth")]
+    #[arg(help_heading = LOGIN, long, value_name = "URL", requires = "auth")]
     pub(crate) issuer: Option<String>,
-    /// The token for --auth token, as a variable: '${NAME}', or - for a line of stdin
-    #[arg(long, value_name = "${NAME}", requires = "auth")]
+    /// The token for --auth token, as a variable: '${NAME}'; `-` reads a line from stdin
+    #[arg(help_heading = LOGIN, long, value_name = "${NAME}", requires = "auth")]
     pub(crate) access_token: Option<String>,
     /// A refresh token for --auth token, as a variable: '${NAME}'
-    #[arg(long, value_name = "${NAME}", requires = "access_token")]
+    #[arg(help_heading = LOGIN, long, value_name = "${NAME}", requires = "access_token")]
     pub(crate) refresh_token: Option<String>,
-    /// The port of the redirect for --auth browser; otherwise a free one
-    #[arg(long, value_name = "PORT", requires = "auth")]
+    /// The port of the redirect for --auth browser [default: a free one]
+    #[arg(help_heading = LOGIN, long, value_name = "PORT", requires = "auth")]
     pub(crate) redirect_port: Option<u16>,
 }
 
@@ -247,25 +293,26 @@ pub(crate) struct AuthArgs {
 pub(crate) enum Auth {
     /// As a client with a secret or a private key
     ClientCredentials,
-    /// As a person with a browser on this machine; the address is printed
+    /// As a person with a browser on this machine; the URL is printed
     Browser,
-    /// As a person with a browser anywhere; the address and a code are printed
+    /// As a person with a browser on any machine; the URL and a code are printed
     Device,
-    /// With a token that you have
+    /// With an existing token
     Token,
 }
 
-/// Answers to requests of the server. Without these they are refused.
+/// Answers to requests of the server, which are refused by default.
 #[derive(Args, Clone, Default)]
 pub(crate) struct PolicyArgs {
-    /// Answer requests for sampling with this text
-    #[arg(long, value_name = "TEXT")]
+    /// Answer sampling requests with this text [default: refuse]
+    #[arg(help_heading = REQUESTS, long, value_name = "TEXT")]
     pub(crate) sampling: Option<String>,
-    /// Answer forms (elicitation): decline, cancel, defaults, refuse, or a JSON object to fill in
-    #[arg(long, value_name = "ANSWER")]
+    /// Answer elicitation forms: decline, cancel, defaults, refuse, or a JSON object to fill in [default:
+    /// refuse]
+    #[arg(help_heading = REQUESTS, long, value_name = "ANSWER")]
     pub(crate) elicitation: Option<String>,
-    /// A folder to report when the server asks for roots; repeatable
-    #[arg(long, value_name = "DIR")]
+    /// A folder to list as a root; repeatable [default: refuse requests for roots]
+    #[arg(help_heading = REQUESTS, long, value_name = "DIR")]
     pub(crate) roots: Vec<String>,
 }
 
@@ -273,33 +320,33 @@ pub(crate) struct PolicyArgs {
 #[derive(Args, Clone, Default)]
 pub(crate) struct IsolationArgs {
     /// Sandbox the server: no network, no access to your home, limited resources
-    #[arg(long, value_name = "ENGINE")]
+    #[arg(help_heading = ISOLATION, long, value_name = "ENGINE")]
     pub(crate) isolate: Option<Isolate>,
-    /// Let the isolated server use the network
-    #[arg(long)]
+    /// Allow the isolated server to use the network
+    #[arg(help_heading = ISOLATION, long)]
     pub(crate) allow_network: bool,
-    /// A path that the isolated server may read, or change with :rw; repeatable
-    #[arg(long = "mount", value_name = "PATH[:rw]")]
+    /// A path that the isolated server may read, or write with :rw; repeatable
+    #[arg(help_heading = ISOLATION, long = "mount", value_name = "PATH[:rw]")]
     pub(crate) mounts: Vec<String>,
     /// The image for --isolate docker; it must already exist locally
-    #[arg(long, value_name = "NAME")]
+    #[arg(help_heading = ISOLATION, long, value_name = "NAME")]
     pub(crate) image: Option<String>,
     /// A limit of the isolated server: memory=512m, processes=64, cpu=60 (seconds), file=100m, cpus=2;
     /// repeatable
-    #[arg(long = "limit", value_name = "WHAT=AMOUNT", value_delimiter = ',')]
+    #[arg(help_heading = ISOLATION, long = "limit", value_name = "WHAT=AMOUNT", value_delimiter = ',')]
     pub(crate) limits: Vec<String>,
 }
 
-/// The time limits of a session. The default for calls differs, and a generic struct cannot have one of its own:
-/// clap keeps it in a static, which all instances share.
+/// The time limits of a session. Their defaults differ, and a generic struct cannot have different ones: clap keeps
+/// the default in a static, which all instances share.
 macro_rules! time_args {
     ($($name:ident: $default:literal,)*) => {$(
         #[derive(Args, Clone)]
         pub(crate) struct $name {
-            /// The time a call may take, in milliseconds
+            /// The time limit for a call, in milliseconds
             #[arg(long, value_name = "MS", default_value_t = $default)]
             pub(crate) timeout_ms: u64,
-            /// The time the server may take to start, in milliseconds
+            /// The time limit for the server to start, in milliseconds
             #[arg(long, value_name = "MS", default_value_t = 30_000)]
             pub(crate) start_timeout_ms: u64,
         }
@@ -316,7 +363,7 @@ time_args! {
 /// The findings that count, and where they are written.
 #[derive(Args)]
 pub(crate) struct FindingArgs {
-    /// A rule whose findings are left out; repeatable
+    /// Skip this rule; repeatable
     #[arg(long, value_name = "RULE")]
     pub(crate) allow: Vec<String>,
     /// The minimum severity of a finding that fails (exit code 1)
@@ -342,7 +389,7 @@ pub(crate) struct RecordArgs {
 pub(crate) enum Isolate {
     /// No isolation
     None,
-    /// bubblewrap, with the machine's own programs
+    /// bubblewrap, with the programs of this machine
     Bwrap,
     /// A container of a local image
     Docker,
@@ -360,7 +407,7 @@ pub(crate) enum Transport {
 
 #[derive(Args)]
 pub(crate) struct ServerTestArgs {
-    /// The suite, JSON or YAML; `-` is standard input
+    /// The suite, in JSON or YAML; `-` reads stdin
     pub(crate) suite: PathBuf,
     #[command(flatten)]
     pub(crate) target: TargetArgs,
@@ -370,7 +417,7 @@ pub(crate) struct ServerTestArgs {
     /// Only the case with this id
     #[arg(long, value_name = "ID")]
     pub(crate) case: Option<String>,
-    /// Only the cases that did not pass in the last run, by the report in the output folder; all if none failed
+    /// Only the cases that failed in the last report of the output folder; all if none did
     #[arg(long, conflicts_with_all = ["tag", "case"])]
     pub(crate) last_failed: bool,
     /// Rewrite the snapshots of the cases that otherwise pass
@@ -392,13 +439,13 @@ pub(crate) struct ServerTestArgs {
 
 #[derive(Args)]
 pub(crate) struct LoadArgs {
-    /// A suite whose cases are the mix of calls; or give --tool
+    /// A suite whose cases are the calls to make; or use --tool
     #[arg(required_unless_present = "tool", conflicts_with = "tool")]
     pub(crate) suite: Option<PathBuf>,
-    /// The one tool to call
+    /// The tool to call
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Option<String>,
-    /// Its arguments, a JSON object
+    /// The arguments of the tool, a JSON object
     #[arg(long, value_name = "JSON", default_value = "{}", requires = "tool")]
     pub(crate) input: String,
     #[command(flatten)]
@@ -406,32 +453,32 @@ pub(crate) struct LoadArgs {
     /// Only cases with this tag; repeatable
     #[arg(long, value_name = "TAG", conflicts_with = "tool")]
     pub(crate) tag: Vec<String>,
-    /// Calls under way at any time (closed loop); 8 where no rate is given
+    /// The number of concurrent calls (closed loop) [default: 8, without --rate]
     #[arg(long, value_name = "N", conflicts_with = "rate")]
     pub(crate) concurrency: Option<usize>,
-    /// Calls that begin in a second, answered or not (open loop)
+    /// The number of calls to start per second, regardless of answers (open loop)
     #[arg(long, value_name = "PER_SECOND")]
     pub(crate) rate: Option<f64>,
-    /// Sessions: processes of a server over stdio, connections over HTTP
+    /// The number of sessions: server processes over stdio, connections over HTTP
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) connections: usize,
-    /// The time to measure, such as 30s or 2m; 10s where no count is given
+    /// The time to measure, such as 30s or 2m [default: 10s, without --count]
     #[arg(long, value_name = "TIME", conflicts_with = "count")]
     pub(crate) duration: Option<String>,
     /// The number of calls to measure
     #[arg(long, value_name = "CALLS")]
     pub(crate) count: Option<u64>,
-    /// The time over which the load grows to its full size
+    /// The time over which the load rises to its full size
     #[arg(long, value_name = "TIME", default_value = "0s")]
     pub(crate) ramp: String,
-    /// The part at the start that is not measured: a time, or a number of calls
+    /// The unmeasured start: a time, or a number of calls
     #[arg(long, value_name = "TIME_OR_CALLS", default_value = "1s")]
     pub(crate) warm_up: String,
-    /// Find the highest load that meets this condition, such as 'p99<200ms', by raising the rate, or the
-    /// concurrency if that is given
+    /// Find the highest rate that meets this condition, such as 'p99<200ms', or the highest concurrency if
+    /// --concurrency is given
     #[arg(long, value_name = "CONDITION")]
     pub(crate) find_max: Option<String>,
-    /// Also write the counts and histograms to this file: `karat merge FILE FILE…` merges those of
+    /// Also write the counts and histograms to this file, for `karat merge FILE FILE…` to merge the load of
     /// several generators
     #[arg(long, value_name = "FILE", conflicts_with = "find_max")]
     pub(crate) part: Option<PathBuf>,
@@ -441,7 +488,7 @@ pub(crate) struct LoadArgs {
     /// Exit with code 1 if more than this fraction of calls fails
     #[arg(long, value_name = "SHARE")]
     pub(crate) max_error_rate: Option<f64>,
-    /// The seed of the order of calls
+    /// The random seed for the order of calls
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
     #[command(flatten)]
@@ -462,10 +509,10 @@ pub(crate) struct LintArgs {
     pub(crate) target: TargetArgs,
     #[command(flatten)]
     pub(crate) record: RecordArgs,
-    /// Definitions from a file instead of a server: the answer to tools/list, or its list
+    /// Read the definitions from a file, an answer to tools/list or its list, instead of a server
     #[arg(long, value_name = "FILE", conflicts_with_all = ["url", "config", "server", "command", "record"])]
     pub(crate) tools: Option<PathBuf>,
-    /// The time the server may take to start, in milliseconds
+    /// The time limit for the server to start, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 30_000)]
     pub(crate) start_timeout_ms: u64,
     #[command(flatten)]
@@ -478,7 +525,7 @@ pub(crate) struct MigrationArgs {
     pub(crate) target: TargetArgs,
     #[command(flatten)]
     pub(crate) record: RecordArgs,
-    /// A value that is known to work, for parameters of this name: JSON, or else text; repeatable
+    /// A valid value for parameters with this name, as JSON or text; repeatable
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) set: Vec<String>,
     #[command(flatten)]
@@ -493,10 +540,10 @@ pub(crate) struct ScanArgs {
     pub(crate) target: TargetArgs,
     #[command(flatten)]
     pub(crate) record: RecordArgs,
-    /// Inputs for each tool
+    /// The number of inputs for each tool
     #[arg(long, value_name = "N", default_value_t = 30)]
     pub(crate) cases: usize,
-    /// The time for all calls, in seconds
+    /// The time limit for all calls, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(crate) time_limit: u64,
     #[command(flatten)]
@@ -504,7 +551,7 @@ pub(crate) struct ScanArgs {
     /// Also call tools that may change or destroy something
     #[arg(long)]
     pub(crate) allow_destructive: bool,
-    /// A rule of lint that is not run; repeatable
+    /// Skip this rule of lint; repeatable
     #[arg(long, value_name = "RULE")]
     pub(crate) allow: Vec<String>,
     /// The minimum severity of a finding that fails (exit code 1)
@@ -529,22 +576,21 @@ pub(crate) enum FailOn {
 
 #[derive(Args)]
 pub(crate) struct DemoArgs {
-    /// Serve streamable HTTP on this address, such as 127.0.0.1:8080, instead of stdio; port 0 takes
-    /// a free one. The address is printed
+    /// Serve streamable HTTP on this address, such as 127.0.0.1:8080, instead of stdio, and print the URL;
+    /// port 0 for a free port
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) http: Option<SocketAddr>,
     /// Also offer tools with real vulnerabilities, to try fuzz and attack on. They read files, run a
-    /// shell and connect to 127.0.0.1, so HTTP is then served on loopback alone
+    /// shell and connect to 127.0.0.1, and are served on loopback only
     #[arg(long)]
     pub(crate) vulnerable: bool,
-    /// Replay a recording (--record): recorded requests get their recorded answers, anything else is an
-    /// error
+    /// Replay a recording (--record): recorded requests get their recorded answers, other requests an error
     #[arg(long, value_name = "FILE", conflicts_with_all = ["http", "vulnerable", "conformance"])]
     pub(crate) replay: Option<PathBuf>,
     /// Keep the recorded response times
     #[arg(long, requires = "replay")]
     pub(crate) paced: bool,
-    /// The earlier spelling of the server for the official conformance suite
+    /// The earlier option for the server of the official conformance suite
     #[arg(long, hide = true)]
     pub(crate) conformance: bool,
 }

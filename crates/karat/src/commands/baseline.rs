@@ -72,7 +72,7 @@ fn accept(
         // A reference that a control contradicts would carry the fault into every later run.
         if let Some(control) = report.controls.iter().find(|control| !control.ok) {
             return Err(Stop::not_measured(format!(
-                "{}: the control {} gave an unexpected result (expected: {}); nothing is recorded",
+                "{}: the control {} gave an unexpected result (expected: {}); not recorded",
                 report.name, control.name, control.expected
             )));
         }
@@ -135,7 +135,7 @@ impl Change {
             Ok(comparison) => Change::Compared { comparison: Box::new(comparison) },
             Err(CompareError::Dataset { .. }) => Change::NotComparable {
                 reason: format!(
-                    "the old one is of {} {}, this is of {} {}: not comparable",
+                    "not comparable: the old baseline uses {} {}, the new one {} {}",
                     old.dataset.id, old.dataset.version, fresh.dataset.id, fresh.dataset.version
                 ),
             },
@@ -149,7 +149,7 @@ impl Update {
         let mut text = format!("{} · {}\n", self.evaluation, printable(&self.name));
         let style = terminal.style();
         match &self.change {
-            Change::New => text.push_str("  there was no baseline\n"),
+            Change::New => text.push_str("  no earlier baseline\n"),
             Change::Nothing => {
                 text.push_str("  nothing changed\n");
                 return text;
@@ -167,7 +167,7 @@ impl Update {
     }
 }
 
-/// Shows what is committed.
+/// Shows the committed baselines.
 pub(crate) fn show(arguments: &BaselineShowArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let choice = Choice::new(arguments.project.as_deref(), arguments.bundled)?;
     let plan = choice.load(Baselines::Optional)?;

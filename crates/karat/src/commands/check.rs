@@ -1,4 +1,4 @@
-//! `karat check`: run what the project lists, gate, report.
+//! `karat check`: measure the entries of the project, apply the gates, and write the report.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -25,9 +25,9 @@ use crate::project::{self, Choice};
 /// The origin of the answers.
 #[derive(Clone, Copy)]
 pub(crate) enum Origin<'a> {
-    /// The systems of the project are asked.
+    /// The systems of the project.
     Systems,
-    /// Parts of the run have asked them.
+    /// The journals of the parts of a run.
     Parts(&'a [PathBuf]),
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn all_from(
     published.exit(arguments.check.strict)
 }
 
-/// The history that the report goes to, if any: the one that was asked for, or that of the project.
+/// The history to add the report to, if any: the given one, or the one that the project names.
 /// A file that is not a history is reported before anything runs.
 fn history_of(arguments: &CheckAllArgs, choice: &Choice) -> Result<Option<PathBuf>, Stop> {
     let file = match &arguments.history {
@@ -82,7 +82,7 @@ fn history_of(arguments: &CheckAllArgs, choice: &Choice) -> Result<Option<PathBu
 fn remember(document: &CheckReport, file: &Path, terminal: &Terminal) -> Result<(), Stop> {
     let shown = file.display();
     if document.reports.is_empty() {
-        terminal.say(&format!("history: nothing was measured, so {shown} is as it was"));
+        terminal.say(&format!("history: nothing was measured; {shown} is unchanged"));
         return Ok(());
     }
     let text = Output::Json.render(document).map_err(Stop::bad_input)?;
@@ -92,7 +92,7 @@ fn remember(document: &CheckReport, file: &Path, terminal: &Terminal) -> Result<
     Ok(())
 }
 
-/// The entries of one evaluation alone: of the project, or of the bundled one where there is none.
+/// The entries of one evaluation: of the project, or else of the bundled one.
 pub(crate) fn one(
     evaluation: &Evaluation,
     arguments: &CheckArgs,
@@ -113,7 +113,7 @@ fn or_bundled(evaluation: &Evaluation, arguments: &CheckArgs, terminal: &Termina
         return arguments.clone();
     }
     terminal.say(&format!(
-        "note: no {} here or above: measuring the {evaluation} entries of the bundled project",
+        "note: no {} in this folder or its parents; measuring the {evaluation} entries of the bundled project",
         project::FILE
     ));
     CheckArgs { bundled: true, ..arguments.clone() }
@@ -147,7 +147,7 @@ pub(crate) struct Kept {
     pub(crate) not_measured: Vec<NotMeasured>,
 }
 
-/// Measures what is planned, gates, and writes the report.
+/// Measures the plan, applies the gates, and writes the report.
 pub(crate) fn carry_out(
     plan: &Project<'_>,
     arguments: &CheckArgs,
@@ -155,11 +155,11 @@ pub(crate) fn carry_out(
 ) -> Result<Exit, Stop> {
     if arguments.partition.is_some() {
         return Err(Stop::bad_input(
-            "--partition needs a project: `karat merge` finds the settings of the run in karat.toml",
+            "--partition requires a project: `karat merge` reads the settings of the run from karat.toml",
         ));
     }
     ready(arguments)?;
-    // Without a project there is no gate to sum up: the numbers are the result.
+    // Without a project there are no gates to summarize: the numbers are the result.
     let detail = Detail::Tables;
     let measure = || measure(plan, arguments, terminal);
     measured_and_published(plan, arguments, Kept::default(), detail, terminal, measure)?
@@ -178,7 +178,7 @@ enum Detail {
 }
 
 impl Detail {
-    /// The amount that was asked for, or else this one.
+    /// The requested amount, or else this one.
     fn asked(arguments: &CheckArgs, otherwise: Detail) -> Detail {
         match arguments.form.format {
             Format::Agent => Detail::Agent,
@@ -187,7 +187,7 @@ impl Detail {
     }
 }
 
-/// Measures what is planned and publishes it together with what is kept.
+/// Measures the plan and publishes it together with the kept results.
 pub(crate) fn publish_all(
     plan: &Project<'_>,
     arguments: &CheckArgs,
@@ -237,7 +237,7 @@ fn measured_and_published<'a>(
     Ok(published)
 }
 
-/// The project as reports name it. The bundled one is of no repository.
+/// The project as reports name it. The bundled one has no repository.
 fn source(plan: &Project<'_>) -> Source {
     match plan.root.is_bundled() {
         true => Source { project: plan.name.clone(), ..Source::default() },
@@ -245,7 +245,7 @@ fn source(plan: &Project<'_>) -> Source {
     }
 }
 
-/// Judges one report that came from no project, and publishes it as a check of one entry.
+/// Applies gates to a report without a project, and publishes it as a check of one entry.
 pub(crate) fn conclude(
     mut report: Report,
     policy: &gate::Policy,
@@ -262,7 +262,7 @@ pub(crate) fn conclude(
     published.exit(arguments.strict)
 }
 
-/// Judges reports that came from no project, shows them, and writes the outputs that were named.
+/// Applies gates to reports without a project, shows them, and writes the given outputs.
 pub(crate) fn conclude_all(
     mut reports: Vec<Report>,
     policy: &gate::Policy,
@@ -289,7 +289,7 @@ pub(crate) struct Published {
 }
 
 impl Published {
-    /// An output that is missing is bad input; what was found has been shown by then.
+    /// A missing output is bad input; the findings have been shown by then.
     pub(crate) fn exit(&self, strict: bool) -> Result<Exit, Stop> {
         let exit = exit(&self.document, strict);
         if self.unwritten.is_empty() {
@@ -300,8 +300,8 @@ impl Published {
     }
 }
 
-/// Writes the outputs and shows the verdict: an output that cannot be written does not hide what was found,
-/// and does not keep the others from being written.
+/// Writes the outputs and shows the verdict. An output that cannot be written hides neither the findings
+/// nor the other outputs.
 fn publish(
     document: CheckReport,
     outputs: &[(Output, PathBuf)],
@@ -403,7 +403,7 @@ fn failed_cases(report: &Report) -> String {
     lines
 }
 
-/// Returns whether the outputs have a shape and a place, before anything is measured.
+/// Checks the formats and places of the outputs, before anything is measured.
 pub(crate) fn ready(arguments: &CheckArgs) -> Result<(), Stop> {
     places::untracked(outputs(arguments)?.iter().map(|(_, path)| path.as_path()))
 }
@@ -438,9 +438,7 @@ fn step_summary(document: &CheckReport) -> Result<(), Stop> {
         .and_then(|mut file| file.write_all(summary.as_bytes()));
     appended.map_err(|error| {
         let path = Path::new(&path).display();
-        Stop::bad_input(format!(
-            "GITHUB_STEP_SUMMARY names {path}, which cannot be written: {error}"
-        ))
+        Stop::bad_input(format!("cannot write the file in GITHUB_STEP_SUMMARY, {path}: {error}"))
     })
 }
 
@@ -456,7 +454,7 @@ fn verdict(reports: &[Report], not_measured: &[NotMeasured]) -> Option<Verdict> 
     reports.iter().filter_map(|report| report.gate.as_ref()).map(|gate| gate.verdict).max()
 }
 
-/// Not measured weighs more than a failed gate: exit code 1 means a gate failed and nothing else.
+/// Not measured takes precedence over a failed gate: exit code 1 means only that a gate failed.
 pub(crate) fn exit(document: &CheckReport, strict: bool) -> Exit {
     match document.verdict {
         None => Exit::NotMeasured,

@@ -58,7 +58,7 @@ fn ranked(
 ) -> Result<Exit, Stop> {
     if leaderboard::of_reports(reports, None, &[]).is_empty() {
         return Err(Stop::bad_input(
-            "the report has no two entries on the same data; name a second report to compare with",
+            "the report has no two entries on the same data; pass a second report to compare with",
         ));
     }
     let tables = leaderboard::of_reports(reports, primary, slices);
@@ -67,7 +67,7 @@ fn ranked(
         let known: BTreeSet<&str> = metrics.map(|metric| metric.id.as_str()).collect();
         let known = shown(&known.into_iter().collect::<Vec<_>>().join(", "));
         return Err(Stop::bad_input(format!(
-            "--primary: no two entries on the same data have {id:?}; there are: {known}"
+            "--primary: no two entries on the same data have the metric {id:?}; expected one of {known}"
         )));
     }
     for key in slices {
@@ -80,7 +80,7 @@ fn ranked(
             of_all.map(|slice| format!("{}={}", slice.by, slice.value)).collect();
         let known: Vec<String> = known.into_iter().take(LISTED).collect();
         return Err(Stop::bad_input(format!(
-            "--slice: no two entries have the metric over {:?}; there are: {}",
+            "--slice: no two entries have the metric for {:?}; expected one of {}",
             key.to_string(),
             if known.is_empty() { "none".to_owned() } else { shown(&known.join(", ")) }
         )));
@@ -97,7 +97,7 @@ fn ranked(
     Ok(Exit::Pass)
 }
 
-/// The slices that were asked for.
+/// The requested slices.
 pub(crate) fn slices(texts: &[String]) -> Result<Vec<SliceKey>, Stop> {
     texts
         .iter()
@@ -137,7 +137,9 @@ pub(crate) fn show(
         if let Some(id) = primary.filter(|id| !comparison.set_primary(id)) {
             let known: Vec<&str> = comparison.deltas.iter().map(|d| d.metric.as_str()).collect();
             let known = known.join(", ");
-            return Err(wrong(format!("--primary: {id:?} was not compared; there are: {known}")));
+            return Err(wrong(format!(
+                "--primary: {id:?} was not compared; expected one of {known}"
+            )));
         }
         comparisons.push(Named {
             evaluation: report.evaluation.to_string(),
@@ -154,7 +156,7 @@ pub(crate) fn show(
     if comparisons.is_empty() {
         let named = |reports: &[Report]| {
             if reports.is_empty() {
-                return "nothing that was measured".to_owned();
+                return "no measured entry".to_owned();
             }
             shown(&reports.iter().map(label).collect::<Vec<_>>().join(", "))
         };
@@ -194,7 +196,7 @@ fn shown(text: &str) -> String {
     printable(text).into_owned()
 }
 
-/// Refuses a slice that nothing was compared over.
+/// Refuses a slice for which nothing was compared.
 fn found(
     key: &SliceKey,
     comparisons: &[Named],
@@ -212,7 +214,7 @@ fn found(
     };
     let both: Vec<String> = of(before).intersection(&of(after)).take(LISTED).cloned().collect();
     Err(Stop::bad_input(format!(
-        "--slice: the files do not both have the slice {wanted:?}; both have: {}",
+        "--slice: only one of the reports has {wanted:?}; both have {}",
         if both.is_empty() { "none".to_owned() } else { shown(&both.join(", ")) }
     )))
 }

@@ -36,7 +36,7 @@ Your own system, without a project:
 karat init writes a project that CI can check.
 ";
 
-/// Measures the bundled project, and says what comes next.
+/// Measures the bundled project, and prints the next steps.
 pub(crate) fn tour(arguments: &TourArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     terminal.say(TOUR);
     let check = CheckArgs { bundled: true, ..CheckArgs::writing(&arguments.out, &[]) };
@@ -64,7 +64,7 @@ pub(crate) fn serve(arguments: &DemoArgs, terminal: &Terminal) -> Result<Exit, S
     }
     if arguments.http.is_some_and(|address| !address.ip().is_loopback()) {
         return Err(Stop::bad_input(
-            "--vulnerable: these tools have real holes and are served on 127.0.0.1 or [::1] alone",
+            "--vulnerable: these tools have real vulnerabilities and are served on 127.0.0.1 or [::1] only",
         ));
     }
     let tools = Vulnerable::new().map_err(Stop::not_measured)?;

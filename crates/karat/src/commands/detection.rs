@@ -1,5 +1,5 @@
-//! `karat detection run`: the entries of a project, or one scanner without a project; and
-//! `karat detection score`: verdicts that were made elsewhere, against a labelled corpus.
+//! `karat detection run`: the entries of a project, or a scanner without a project; and
+//! `karat detection score`: existing verdicts, against a labelled corpus.
 
 use std::path::Path;
 
@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &DetectionRunArgs, terminal: &Terminal) -> Result<E
     check::carry_out(&plan, check, terminal)
 }
 
-/// Scores every detector of the file; there is no gate.
+/// Scores every detector of the file, without a gate.
 pub(crate) fn score(arguments: &VerdictsArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let folder = arguments.parquet.as_deref();
     parquet::ready(folder)?;
@@ -46,13 +46,14 @@ pub(crate) fn score(arguments: &VerdictsArgs, terminal: &Terminal) -> Result<Exi
         true => {
             parquet::refuse(
                 &[("--corpus", arguments.corpus.is_some())],
-                "the table has the label of each entry in a column of its own",
+                "the Parquet file has a column of labels",
             )?;
             parquet::verdicts(&arguments.verdicts, folder)?
         }
         false => {
             let corpus = arguments.corpus.as_ref();
-            let corpus = corpus.ok_or_else(|| Stop::bad_input("give --corpus: the labels"))?;
+            let corpus = corpus
+                .ok_or_else(|| Stop::bad_input("--corpus is required: the file with the labels"))?;
             let dataset = Dataset::from_file(corpus)?;
             let report = score_verdicts(dataset, &arguments.verdicts, &ScoreOptions::default())?;
             parquet::write_all(folder, std::slice::from_ref(&report))?;

@@ -1,5 +1,5 @@
-//! Reports that are made, judged and shown one after another: only one of them is in memory, however
-//! many there are. Nothing is printed before the last one is done, so an error leaves no half output.
+//! Makes, gates and shows reports one after another, with only one of them in memory. Prints nothing before
+//! the last one is done, so an error leaves no partial output.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -15,7 +15,7 @@ use crate::commands::check;
 use crate::exit::{Exit, Stop};
 use crate::face::{Terminal, for_log, json_for_log};
 
-/// Judges reports that came from no project, and shows them.
+/// Applies gates to reports without a project, and shows them.
 pub(crate) fn conclude(
     reports: impl Iterator<Item = Result<Report, Stop>>,
     policy: &gate::Policy,
@@ -42,14 +42,14 @@ pub(crate) fn conclude(
     Ok(check::exit(&document, false))
 }
 
-/// The text that will be printed, kept in a file without a name.
+/// The text to print, in an unnamed file.
 struct Spool(File);
 
 impl Spool {
     fn new() -> Result<Spool, Stop> {
         tempfile::tempfile()
             .map(Spool)
-            .map_err(|error| Stop::bad_input(format!("no temporary file: {error}")))
+            .map_err(|error| Stop::bad_input(format!("cannot create a temporary file: {error}")))
     }
 
     fn add(&mut self, report: &Report, first: bool, terminal: &Terminal) -> Result<(), Stop> {
@@ -61,7 +61,7 @@ impl Spool {
             terminal::scores(report, terminal.style())
         };
         let written = self.0.write_all(shown(&text, terminal).as_bytes());
-        written.map_err(|error| Stop::bad_input(format!("the temporary file: {error}")))
+        written.map_err(|error| Stop::bad_input(format!("cannot use the temporary file: {error}")))
     }
 
     fn print(mut self, document: &CheckReport, terminal: &Terminal) -> Result<(), Stop> {
@@ -73,7 +73,9 @@ impl Spool {
             let style = terminal.style();
             (String::new(), terminal::conclusion(document, style))
         };
-        self.0.rewind().map_err(|error| Stop::bad_input(format!("the temporary file: {error}")))?;
+        self.0
+            .rewind()
+            .map_err(|error| Stop::bad_input(format!("cannot use the temporary file: {error}")))?;
         let (before, after) = (shown(&before, terminal), shown(&after, terminal));
         terminal.print_from(before.as_bytes().chain(self.0).chain(after.as_bytes()))
     }

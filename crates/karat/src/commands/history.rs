@@ -1,4 +1,4 @@
-//! `karat history`: reports kept in one file, and what they say over time.
+//! `karat history`: reports in one file, and their metrics over time.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &HistoryArgs, terminal: &Terminal) -> Result<Exit, 
     }
 }
 
-/// The file that is meant: the one that is named, that of the project, or the usual one.
+/// The file to use: the given one, the one that the project names, or the default.
 pub(crate) fn file(named: Option<&Path>, project: Option<&Path>) -> Result<PathBuf, Stop> {
     if let Some(named) = named {
         return Ok(named.to_owned());
@@ -63,13 +63,13 @@ pub(crate) fn document(path: &Path) -> Result<Document, Stop> {
     let name = Path::new("(stdin)");
     let mut bytes = Vec::new();
     let read = std::io::stdin().take(limits.bytes + 1).read_to_end(&mut bytes);
-    read.map_err(|error| Stop::bad_input(format!("stdin cannot be read: {error}")))?;
+    read.map_err(|error| Stop::bad_input(format!("cannot read stdin: {error}")))?;
     let text = input::decode("(stdin)", &bytes, &limits)?;
     Ok(Document::read(name, text.as_bytes())?)
 }
 
 fn add(file: &Path, arguments: &HistoryAddArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    // All are read before the first is added: what is not a report adds nothing and begins no history.
+    // Every file is read before the first is added: one that is not a report adds nothing and creates no history.
     let documents: Vec<Document> =
         arguments.reports.iter().map(|path| document(path)).collect::<Result<_, _>>()?;
     let mut store = Store::open_or_create(file)?;
@@ -115,7 +115,7 @@ fn list(store: &Store, arguments: &HistoryListArgs, terminal: &Terminal) -> Resu
     Ok(Exit::Pass)
 }
 
-/// Ends with the nearest known name where nothing is called as wanted.
+/// An error with the nearest known name.
 fn check_known<'a>(
     wanted: &str,
     names: impl Iterator<Item = &'a str>,
@@ -125,7 +125,7 @@ fn check_known<'a>(
         return Ok(());
     }
     let hint = nearest(wanted, names).map_or_else(
-        || "`karat history list` shows what there is".to_owned(),
+        || "`karat history list` shows the runs".to_owned(),
         |name| format!("did you mean {name}?"),
     );
     Err(Stop::bad_input(format!("the history has no {wanted:?}; {hint}")))
@@ -221,7 +221,7 @@ fn prune(
     }
     let verb = if arguments.dry_run { "would be deleted" } else { "deleted" };
     let summary = match gone.as_slice() {
-        [] => "no runs are that old; nothing deleted\n".to_owned(),
+        [] => "no runs are that old; none deleted\n".to_owned(),
         [Run { id, .. }] => format!("run {id} {verb}\n"),
         [Run { id: first, .. }, .., Run { id: last, .. }] => {
             format!("{} runs {verb}, from run {first} to run {last}\n", gone.len())
@@ -246,7 +246,7 @@ fn older_than(text: &str) -> Result<Prune, Stop> {
         return Ok(Prune::Before(text.to_owned()));
     }
     Err(Stop::bad_input(format!(
-        "--older-than {text:?}: write a day such as 2026-08-01, or a number of days such as 90d"
+        "--older-than {text:?}: expected a day such as 2026-08-01, or a number of days such as 90d"
     )))
 }
 
@@ -272,7 +272,9 @@ fn export(store: &Store, arguments: &HistoryExportArgs, terminal: &Terminal) -> 
         }
         return Ok(Exit::Pass);
     }
-    let run = arguments.run.ok_or_else(|| Stop::bad_input("give the number of a run"))?;
+    let run = arguments.run.ok_or_else(|| {
+        Stop::bad_input("missing the number of a run; `karat history list` shows them")
+    })?;
     let bytes = store.document(run)?;
     match &arguments.output {
         Some(path) => write_atomic(path, &bytes)?,

@@ -15,7 +15,7 @@ use crate::face::Terminal;
 use crate::project::Choice;
 use crate::work::until_stopped;
 
-/// The project that is meant, and the arguments with its place in them.
+/// The project, and the arguments with its path.
 pub(crate) fn located(arguments: &CheckArgs) -> Result<(Choice, CheckArgs), Stop> {
     let choice = Choice::new(arguments.project.as_deref(), arguments.bundled)?;
     let project = match &choice {
@@ -32,7 +32,7 @@ pub(crate) struct Measured<'a> {
     pub(crate) not_measured: Vec<NotMeasured>,
 }
 
-/// Keeps only the entries that were asked for.
+/// Keeps only the requested entries.
 pub(crate) fn select(
     mut plan: Project<'static>,
     arguments: &CheckArgs,
@@ -44,8 +44,12 @@ pub(crate) fn select(
             && arguments.only.as_ref().is_none_or(|name| planned.entry.common().name == *name)
     });
     if plan.entries.is_empty() {
-        let known = known.join(", ");
-        return Err(Stop::bad_input(format!("no entry matches; the project has: {known}")));
+        let evaluation = evaluation.map(|evaluation| format!(" {evaluation}")).unwrap_or_default();
+        let named = arguments.only.as_ref().map(|name| format!(" named {name:?}"));
+        let (named, known) = (named.unwrap_or_default(), known.join(", "));
+        return Err(Stop::bad_input(format!(
+            "the project has no{evaluation} entry{named}; it has {known}"
+        )));
     }
     Ok(plan)
 }
@@ -53,8 +57,8 @@ pub(crate) fn select(
 /// The advice for a run that ended early, if the command can resume.
 pub(crate) const RESUME_HINT: &str = "use --resume to continue";
 
-/// Runs every entry of the plan. Ctrl-C ends it in good order: programs are stopped, and the journal
-/// holds what was answered.
+/// Runs every entry of the plan. Ctrl-C stops it cleanly: programs are stopped, and the journal has the
+/// answers so far.
 pub(crate) fn measure<'a>(
     plan: &'a Project<'_>,
     arguments: &CheckArgs,

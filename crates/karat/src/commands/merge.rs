@@ -1,4 +1,4 @@
-//! `karat merge`: one report from the parts of a run, the same as that of a run that was not divided.
+//! `karat merge`: one report from the parts of a run, identical to the report of an undivided run.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ pub(crate) fn measure<'a>(
     check_division(&files)?;
     if let Some(foreign) = files.iter().find(|file| !labels.contains(&file.label())) {
         return Err(Stop::bad_input(format!(
-            "{}: a part of the entry {}, which the project does not have; it has: {}",
+            "{}: part of the entry {}, which is not in the project; it has {}",
             foreign.path.display(),
             foreign.label(),
             labels.join(", ")
@@ -93,7 +93,8 @@ async fn entries<'a>(
 /// The report of an entry that one of the parts has measured.
 fn whole(planned: &Planned, files: Vec<PartFile>, of: Option<u32>) -> Result<Report, Stop> {
     let entry = &planned.entry;
-    let settings = planned.settings.ok_or_else(|| Stop::bad_input("the entry is in no project"))?;
+    let settings =
+        planned.settings.ok_or_else(|| Stop::bad_input("the entry is not in the project"))?;
     let (label, dataset) = (entry.label(), entry.dataset());
     let expected = Whole { label: &label, dataset: &dataset, seed: entry.common().seed, settings };
     Ok(whole_report(files, &expected, of)?)
@@ -106,7 +107,7 @@ fn parts_in(path: &Path) -> Result<Vec<PartFile>, Stop> {
         return Ok(vec![PartFile::open(path)?]);
     }
     if !path.is_dir() {
-        return Err(Stop::bad_input(format!("{shown}: there is no such folder or file")));
+        return Err(Stop::bad_input(format!("{shown}: no such file or folder")));
     }
     let mut found = Vec::new();
     for folder in [path.to_owned(), path.join("journal")] {
@@ -121,8 +122,7 @@ fn parts_in(path: &Path) -> Result<Vec<PartFile>, Stop> {
     found.sort();
     if found.is_empty() {
         return Err(Stop::bad_input(format!(
-            "{shown}: no part of a run is here; a part is made by `karat check --partition hash:1/8 --out \
-             DIR`"
+            "{shown}: no part of a run; make one with `karat check --partition hash:1/8 --out DIR`"
         )));
     }
     found.iter().map(|file| Ok(PartFile::open(file)?)).collect()

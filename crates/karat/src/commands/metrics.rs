@@ -16,9 +16,7 @@ pub(crate) fn run(arguments: &MetricsArgs, terminal: &Terminal) -> Result<Exit, 
                 let hint = registry::nearest(id)
                     .map(|near| format!(" (did you mean {near:?}?)"))
                     .unwrap_or_default();
-                Stop::bad_input(format!(
-                    "there is no metric {id:?}{hint}; `karat metrics` lists all"
-                ))
+                Stop::bad_input(format!("unknown metric {id:?}{hint}; `karat metrics` lists all"))
             })?;
             if terminal.json() {
                 terminal.print_json(&Described::from(metric))?;
@@ -77,7 +75,7 @@ fn list() -> String {
         }
         text.push('\n');
     }
-    text.push_str("karat metrics ID defines one.\n");
+    text.push_str("`karat metrics ID` shows the definition of one.\n");
     text
 }
 

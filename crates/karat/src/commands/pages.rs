@@ -1,6 +1,6 @@
 //! Documents to install elsewhere: completions and the manual page.
 
-use clap::CommandFactory as _;
+use clap::{Command, CommandFactory as _};
 
 use crate::cli::{Cli, CompletionsArgs};
 use crate::exit::{Exit, Stop};
@@ -20,7 +20,9 @@ pub(crate) fn man(terminal: &Terminal) -> Result<Exit, Stop> {
     command.build();
     let mut page = Vec::new();
     clap_mangen::Man::new(command.clone()).render(&mut page)?;
-    for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+    // Hidden commands are earlier spellings.
+    let shown = |sub: &&Command| sub.get_name() != "help" && !sub.is_hide_set();
+    for sub in command.get_subcommands().filter(shown) {
         let man =
             clap_mangen::Man::new(sub.clone().display_name(format!("karat {}", sub.get_name())));
         page.extend_from_slice(

@@ -1,5 +1,5 @@
 //! `--partition`: one part of a run. It asks its share of the items and leaves a journal; the report is
-//! made by `karat merge`, once all parts are there.
+//! made by `karat merge`, once all parts are complete.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -142,7 +142,8 @@ async fn run_whole(
         }
         _ => {}
     }
-    let settings = planned.settings.ok_or_else(|| Stop::bad_input("the entry is in no project"))?;
+    let settings =
+        planned.settings.ok_or_else(|| Stop::bad_input("the entry is not in the project"))?;
     let report = planned.entry.run(context).await?;
     let failed = report.items.iter().filter(|item| item.error.is_some()).count();
     let done = PartDone { items: report.items.len(), failed };

@@ -35,17 +35,16 @@ pub(crate) fn untracked<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result
             Ok(false) => {}
             Ok(true) => {
                 return Err(Stop::bad_input(format!(
-                    "{shown} is tracked by git, and what a run writes is not committed: choose \
-                     another place with --out, -o or --history=FILE, or take it out of the \
-                     repository with `git rm --cached`"
+                    "{shown} is tracked by git, but the output of a run must not be committed: choose \
+                     another path with --out, -o or --history=FILE, or untrack it with `git rm --cached`"
                 )));
             }
-            // There is nothing to lose in a new file, nor in one that an earlier run made.
+            // A new file, or one from an earlier run, has nothing to lose.
             Err(_) if !real.is_file() || is_ours(&real) => {}
             Err(why) => {
                 return Err(Stop::bad_input(format!(
-                    "{shown} already exists, and git cannot say whether it tracks it ({why}): fix \
-                     that, choose another place with --out, -o or --history=FILE, or remove the file"
+                    "{shown} already exists, and git cannot tell whether it is tracked ({why}): fix \
+                     that, choose another path with --out, -o or --history=FILE, or remove the file"
                 )));
             }
         }
@@ -53,7 +52,7 @@ pub(crate) fn untracked<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result
     Ok(())
 }
 
-/// Returns whether a file lies in a folder that Karat made for its reports.
+/// Returns whether a file is in a folder that Karat made for its reports.
 fn is_ours(file: &Path) -> bool {
     let ignore = file.parent().map(|folder| folder.join(".gitignore"));
     ignore.is_some_and(|ignore| std::fs::read(ignore).is_ok_and(|text| text.starts_with(MARK)))
@@ -70,8 +69,8 @@ pub(crate) fn unread<'a>(
         let real = destination(path);
         if let Some((read, _)) = reads.iter().find(|(_, read)| real.starts_with(read)) {
             return Err(Stop::bad_input(format!(
-                "{} would be written over what the project reads ({}): choose another place with \
-                 --out or -o; a baseline is written by `karat baseline update` and by nothing else",
+                "{} would overwrite an input of the project ({}): choose another path with --out or -o; \
+                 only `karat baseline update` writes baselines",
                 path.display(),
                 read.display()
             )));

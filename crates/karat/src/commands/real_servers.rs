@@ -1,5 +1,5 @@
-//! `karat retrieval run --real-servers`: servers from registries as they are installed here, captured and
-//! proven to be those of the lock.
+//! `karat retrieval run --real-servers`: captures installed servers from registries and verifies them against
+//! their lock.
 //!
 //! The list, the lock and the queries are embedded. The definitions belong to other people and exist
 //! only on the machine that installed the packages.
@@ -41,7 +41,11 @@ pub(crate) fn captured(
     let meta = meta(&given)?;
     let captured = as_locked(&given, installed, arguments, scratch.path(), terminal)?;
     let (servers, tools) = (captured.snapshot.servers.len(), captured.snapshot.len());
-    terminal.say(&format!("{}, {}: all as locked", count(servers, "server"), count(tools, "tool")));
+    terminal.say(&format!(
+        "{}, {}: all match the lock",
+        count(servers, "server"),
+        count(tools, "tool")
+    ));
     let folder = arguments.keep.clone().unwrap_or_else(|| scratch.path().join("dataset"));
     frozen(&captured, &given.join("queries"), &folder, meta)
 }
@@ -69,7 +73,7 @@ fn meta(given: &Path) -> Result<Meta, Stop> {
             made: "Captured from installed packages.".to_owned(),
         }),
         _ => Err(Stop::bad_input(format!(
-            "{}: --locked wants a folder NAME/vN, such as datasets/real-servers/v2",
+            "--locked {}: expected a folder NAME/vN, such as datasets/real-servers/v2",
             given.display()
         ))),
     }
@@ -86,7 +90,7 @@ fn as_locked(
     let lock = Lock::read(&locked)?;
     if !installed.is_dir() {
         return Err(Stop::bad_input(format!(
-            "{0}: there is no such folder; install the servers with: datasets/real-servers/install {0}",
+            "{0}: no such folder; install the servers with `datasets/real-servers/install {0}`",
             installed.display()
         )));
     }

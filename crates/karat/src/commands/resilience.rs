@@ -21,6 +21,7 @@ use crate::cli::{
 };
 use crate::commands::agent::check_endpoint;
 use crate::commands::agent::score::policy;
+use crate::commands::server::target;
 use crate::commands::{check, each};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
@@ -69,8 +70,8 @@ pub(crate) fn run(arguments: &ResilienceRunArgs, terminal: &Terminal) -> Result<
     let named = check.project.is_some() || check.bundled || check.only.is_some();
     if named && given.any() {
         return Err(Stop::bad_input(
-            "PROJECT, --bundled and --only are for the entries of a project; give either these or options \
-             on what to run, not both",
+            "PROJECT, --bundled and --only select entries of a project and cannot be combined with options \
+             that describe a run",
         ));
     }
     if !given.any() {
@@ -78,7 +79,7 @@ pub(crate) fn run(arguments: &ResilienceRunArgs, terminal: &Terminal) -> Result<
             return check::one(&Evaluation::Resilience, check, terminal);
         }
         terminal.say(&format!(
-            "note: no {} here or above: measuring the agent `hijacked` in the bundled worlds",
+            "note: no {} in this folder or its parents; measuring the agent `hijacked` in the bundled worlds",
             project::FILE
         ));
     }
@@ -92,20 +93,14 @@ fn in_worlds(arguments: &WorldArgs, check: &CheckArgs, terminal: &Terminal) -> R
     let surfaces = arguments.surfaces.iter().map(|name| {
         Surface::of(name).ok_or_else(|| {
             let known = Surface::ALL.map(Surface::name).join(", ");
-            Stop::bad_input(format!("there is no surface {name:?}; there are: {known}"))
+            Stop::bad_input(format!("--surface: unknown surface {name:?}; expected one of {known}"))
         })
     });
     let surfaces = surfaces.collect::<Result<Vec<_>, _>>()?;
-    let mut env = BTreeMap::new();
-    for written in &arguments.env {
-        let wrong = || Stop::bad_input(format!("-e: {written:?} should be KEY=VALUE"));
-        let (name, value) = written.split_once('=').ok_or_else(wrong)?;
-        env.insert(name.to_owned(), value.to_owned());
-    }
+    let env = target::pairs(&arguments.env, '=', "-e", "KEY=VALUE")?;
     let agent_command = arguments.agent_command.as_deref().map(|text| {
-        shlex::split(text).ok_or_else(|| {
-            Stop::bad_input(format!("--agent-command: a quote of {text:?} has no end"))
-        })
+        shlex::split(text)
+            .ok_or_else(|| Stop::bad_input(format!("--agent-command: unclosed quote in {text:?}")))
     });
     let agent_command = agent_command.transpose()?;
     if let Some(endpoint) = &arguments.endpoint {
@@ -132,7 +127,7 @@ fn in_worlds(arguments: &WorldArgs, check: &CheckArgs, terminal: &Terminal) -> R
             worlds: arguments.worlds.clone(),
             styles: arguments.styles.clone(),
             surfaces,
-            attacks: Some(arguments.attacks.max(1)),
+            attacks: Some(arguments.attacks as usize),
         },
         agent_command: agent_command.unwrap_or_default(),
         model: arguments.model.as_ref().map(|name| ModelConfig {

@@ -21,7 +21,7 @@ use crate::face::Terminal;
 /// The dataset that is measured on where none is named.
 const BUNDLED: &str = "bundled:tools/v1";
 
-/// Scores a file of rankings; there is no gate.
+/// Scores a file of rankings, without a gate.
 pub(crate) fn score(arguments: &RankingsArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     if !(0.0..=1.0).contains(&arguments.max_errors) {
         return Err(Stop::bad_input("--max-errors must be between 0 and 1"));
@@ -38,7 +38,7 @@ pub(crate) fn score(arguments: &RankingsArgs, terminal: &Terminal) -> Result<Exi
                 ("--corpus", corpus.is_some()),
                 ("--golden", golden.is_some()),
             ],
-            "the table has the relevant ids of each query in a column of its own",
+            "the Parquet file has a column of relevant ids",
         )?;
         let report = parquet::rankings(path, arguments.max_errors, folder)?;
         return show(&report, terminal);
@@ -48,7 +48,7 @@ pub(crate) fn score(arguments: &RankingsArgs, terminal: &Terminal) -> Result<Exi
     let (path, rankings) = match (&arguments.rankings, &arguments.run) {
         (Some(path), _) => (path, Rankings::load(path)?),
         (None, Some(path)) => (path, Rankings::load_trec(path, absent)?),
-        (None, None) => return Err(Stop::bad_input("give --rankings or --run")),
+        (None, None) => return Err(Stop::bad_input("missing --rankings or --run")),
     };
     let options = ScoreOptions { max_errors: arguments.max_errors, ..ScoreOptions::default() };
     let report = score_rankings(dataset, &rankings, path, &options)?;
@@ -70,7 +70,7 @@ fn show(report: &Report, terminal: &Terminal) -> Result<Exit, Stop> {
     }
 }
 
-/// Writes the files that were asked for.
+/// Writes the requested files.
 pub(crate) fn export_trec(arguments: &ExportTrecArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let dataset = tools(&arguments.tools)?;
     // Everything is made before anything is written: rankings that do not fit leave no labels behind.
@@ -98,11 +98,11 @@ pub(crate) fn export_trec(arguments: &ExportTrecArgs, terminal: &Terminal) -> Re
         files.push(("rankings", path, bytes));
         if rankings.runs() > 1 {
             let runs = rankings.runs();
-            notes.push(format!("karat: of {runs} runs the first is written; a TREC run has one"));
+            notes.push(format!("karat: wrote the first of {runs} runs; a TREC file has one"));
         }
         if empty > 0 {
             notes.push(format!(
-                "karat: {} with an empty result, which a TREC run cannot say; score it \
+                "karat: {} with an empty result, which a TREC run cannot express; score it \
                  with `trec_eval -c`, or here with --absent-is-empty",
                 count(empty, "query")
             ));
@@ -120,13 +120,12 @@ pub(crate) fn export_trec(arguments: &ExportTrecArgs, terminal: &Terminal) -> Re
 pub(crate) fn serve_fitness(arguments: &FitnessArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let measure = arguments.metric.parse::<Measure>();
     let measure = measure.map_err(|error| Stop::bad_input(format!("--metric: {error}")))?;
-    let limit = arguments.limit.clamp(1, 10_000);
+    let limit = usize::from(arguments.limit);
     if let Some(cut) = measure.cutoff()
         && cut.get() as usize > limit
     {
         return Err(Stop::bad_input(format!(
-            "--metric {measure} looks at {cut} results, but only {limit} are asked for: give --limit \
-             {cut}"
+            "--metric {measure} requires {cut} results, but --limit is {limit}: use --limit {cut}"
         )));
     }
     let options = fitness::Options {

@@ -142,12 +142,12 @@ fn suite() -> Value {
         step.insert("oneOf".to_owned(), json!(one_of));
     }
     let file = [
-        other("name", "the name of the suite; without it, that of the file"),
-        other("description", "words for people"),
-        other("mcp_server", "the server that is measured"),
+        other("name", "the name of the suite; by default the name of the file"),
+        other("description", "a description for people"),
+        other("mcp_server", "the server to measure"),
         other("server", "the same as `mcp_server`"),
-        other("target", "the share of attempts that must pass for a case to be reliable"),
-        other("repeat", "how often each case is tried, unless it says so itself"),
+        other("target", "the fraction of attempts that must pass for a reliable case"),
+        other("repeat", "the number of attempts of each case; a case can override it"),
         other("setup", "calls before all cases"),
         other("teardown", "calls after all cases"),
         other("test_cases", "the cases"),

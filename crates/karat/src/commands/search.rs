@@ -1,5 +1,5 @@
-//! `karat retrieval run` without a project: one search that the command line describes, on the bundled
-//! queries or on given ones.
+//! `karat retrieval run` without a project: one search described by options, on the bundled queries or on
+//! given ones.
 
 use karat_core::adapter::{http, mcp};
 use karat_core::evaluation::{Common, Entry, Evaluation as _};
@@ -24,14 +24,14 @@ pub(crate) fn run(
     check: &CheckArgs,
     terminal: &Terminal,
 ) -> Result<Exit, Stop> {
-    if let Some(project) = &check.project {
-        return Err(Stop::bad_input(format!(
-            "{}: give either a project or a search, not both",
-            project.display()
-        )));
+    if check.project.is_some() || check.bundled || check.only.is_some() {
+        return Err(Stop::bad_input(
+            "PROJECT, --bundled and --only select entries of a project and cannot be combined with options \
+             that describe a search",
+        ));
     }
     check::ready(check)?;
-    // Everything that the command line can have wrong is found before any server is started.
+    // Every mistake on the command line is found before a server is started.
     let entries = entries(arguments, terminal)?;
     let data = match &arguments.real.real_servers {
         Some(installed) => real_servers::captured(installed, &arguments.real, terminal)?,
@@ -58,7 +58,12 @@ fn entries(arguments: &SearchArgs, terminal: &Terminal) -> Result<Vec<(Common, C
     };
     match arguments.builtin.as_slice() {
         [] => Ok(vec![entry("search", system(arguments, terminal)?)?]),
-        names => names.iter().map(|name| entry(name, builtin(name, arguments))).collect(),
+        names => {
+            if let Some(option) = arguments.target.options().first() {
+                return Err(Stop::bad_input(format!("{option} does not apply to --builtin")));
+            }
+            names.iter().map(|name| entry(name, builtin(name, arguments))).collect()
+        }
     }
 }
 
@@ -81,11 +86,19 @@ fn system(arguments: &SearchArgs, terminal: &Terminal) -> Result<SystemConfig, S
         ..AnswerConfig::default()
     };
     let mut system = SystemConfig::default();
+    let only = |kind: &str, taken: &[&str]| match target
+        .options()
+        .into_iter()
+        .find(|option| !taken.contains(option))
+    {
+        Some(option) => Err(Stop::bad_input(format!("{option} does not apply to {kind}"))),
+        None => Ok(()),
+    };
     match (&arguments.tool, &target.url) {
         (Some(tool), _) => {
             let server = target::spec(target, terminal)?.ok_or_else(|| {
                 Stop::bad_input(
-                    "--tool: name the server too: --url, --server NAME, or a command after `--`",
+                    "--tool requires a server: a command after `--`, --url, or --server NAME",
                 )
             })?;
             system.mcp = Some(mcp::McpConfig {
@@ -98,6 +111,10 @@ fn system(arguments: &SearchArgs, terminal: &Terminal) -> Result<SystemConfig, S
             });
         }
         (None, Some(url)) if url.contains(QUERY) => {
+            only(
+                "an HTTP endpoint; --tool NAME searches with a tool of an MCP server",
+                &["--header"],
+            )?;
             let spec = target::pairs(&target.reach.headers, ':', "--header", "NAME: VALUE")?;
             system.http = Some(http::HttpConfig {
                 url: url.clone(),
@@ -110,18 +127,24 @@ fn system(arguments: &SearchArgs, terminal: &Terminal) -> Result<SystemConfig, S
         }
         (None, Some(url)) => {
             return Err(Stop::bad_input(format!(
-                "--url {url}: an endpoint has {QUERY} in its address; for a tool of an MCP server \
-                 give --tool NAME"
+                "--url {url}: missing {QUERY}, the place of the query; for an MCP server, name its search \
+                 tool with --tool NAME"
             )));
         }
-        (None, None) if target.server.is_some() => {
-            return Err(Stop::bad_input("--server: name the tool that searches with --tool NAME"));
+        (None, None) if target.server.is_some() || target.config.is_some() => {
+            return Err(Stop::bad_input(
+                "--server: name the search tool of the server with --tool NAME",
+            ));
         }
         (None, None) if !target.command.is_empty() => {
+            only("a search command; --tool NAME searches with a tool of an MCP server", &["-e"])?;
             system.command = Some(target.command.clone());
             system.env = target::pairs(&target.reach.env, '=', "-e", "KEY=VALUE")?;
         }
-        (None, None) => system = builtin("bm25", arguments),
+        (None, None) => {
+            only("a built-in engine", &[])?;
+            system = builtin("bm25", arguments);
+        }
     }
     Ok(system)
 }

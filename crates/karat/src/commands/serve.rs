@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &DashboardArgs, terminal: &Terminal) -> Result<Exit
             terminal.print(&format!("{}\n", json!({"url": url})))?;
         } else {
             terminal.print(&format!("{url}\n"))?;
-            terminal.say("read-only and for this machine alone; Ctrl-C ends it");
+            terminal.say("read-only, for this machine only; press Ctrl-C to stop");
         }
         if arguments.open {
             browser::open(url.as_ref(), terminal);

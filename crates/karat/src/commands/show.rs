@@ -65,7 +65,7 @@ fn last() -> Result<PathBuf, Stop> {
     match path.is_file() {
         true => Ok(path),
         false => Err(Stop::bad_input(format!(
-            "{}: no report yet; `karat check` makes one, and --report names another",
+            "{}: no report yet; run `karat check`, or name a report with --report",
             path.display()
         ))),
     }
@@ -79,7 +79,10 @@ pub(crate) fn entry<'r>(reports: &'r [Report], name: Option<&str>) -> Result<&'r
     let Some(name) = name else {
         return match reports {
             [only] => Ok(only),
-            _ => Err(Stop::bad_input(format!("name an entry: {}", known()))),
+            _ => Err(Stop::bad_input(format!(
+                "the report has several entries; name one: {}",
+                known()
+            ))),
         };
     };
     let named =
@@ -88,8 +91,8 @@ pub(crate) fn entry<'r>(reports: &'r [Report], name: Option<&str>) -> Result<&'r
     match (found.next(), found.next()) {
         (Some(report), None) => Ok(report),
         (Some(_), Some(_)) => {
-            Err(Stop::bad_input(format!("several entries are called {name:?}: {}", known())))
+            Err(Stop::bad_input(format!("several entries are named {name:?}: {}", known())))
         }
-        (None, _) => Err(Stop::bad_input(format!("no entry {name:?}; there are: {}", known()))),
+        (None, _) => Err(Stop::bad_input(format!("no entry {name:?}; the report has {}", known()))),
     }
 }

@@ -48,7 +48,7 @@ pub(crate) fn score(arguments: &TrecArgs, terminal: &Terminal) -> Result<Exit, S
         trec::score(&arguments.qrels, &arguments.run, &options, each).map_err(Stop::bad_input)?;
     if summary.evaluated == 0 {
         return Err(Stop::not_measured(format!(
-            "no query was evaluated: of {} in {} none is judged in {}; do the files belong together?",
+            "no query was evaluated: none of {} in {} is judged in {}; do the files belong together?",
             count(summary.in_run, "query"),
             arguments.run.display(),
             arguments.qrels.display()
@@ -126,7 +126,7 @@ fn table(summary: &Summary) -> String {
     );
     for (found, words) in [
         (&summary.missing, "judged, but not in the run"),
-        (&summary.unjudged, "in the run, but not judged and left out"),
+        (&summary.unjudged, "in the run, but not judged (skipped)"),
     ] {
         if let Some(first) = found.first.first() {
             let _ = writeln!(
@@ -149,7 +149,7 @@ fn table(summary: &Summary) -> String {
             let id = mean.measure.to_string();
             let _ = writeln!(text, "{id:<22} {:>10} {:>10}", value(evaluated), value(all));
         }
-        text.push_str("\nall judged: a query that is not in the run counts as an empty result\n");
+        text.push_str("\nall judged: a query missing in the run counts as an empty result\n");
     } else {
         let _ = writeln!(text, "\n{:<22} {:>10}", "measure", "mean");
         for mean in &summary.means {

@@ -33,7 +33,9 @@ pub(crate) fn run(arguments: &CheckAllArgs, terminal: &Terminal) -> Result<Exit,
     check::ready(&arguments.check)?;
     let (choice, arguments) = measuring::located(&arguments.check)?;
     if choice == Choice::Bundled {
-        return Err(Stop::bad_input("--watch: the project inside Karat has no files that change"));
+        return Err(Stop::bad_input(
+            "--watch cannot be used with the bundled project, whose files do not change",
+        ));
     }
     let out = choice.folder().join(&arguments.out);
     let mut kept = Kept::default();
@@ -46,7 +48,7 @@ pub(crate) fn run(arguments: &CheckAllArgs, terminal: &Terminal) -> Result<Exit,
             Err(stop) => terminal.say(&format!("karat: {}", stop.message)),
             Ok(()) => {}
         }
-        terminal.say("watching for changes; Ctrl-C ends it");
+        terminal.say("watching for changes; press Ctrl-C to stop");
         let found = until_stopped(next_change(&choice.folder(), &out, before), "stopped")?;
         let names: Vec<String> = found.iter().map(|path| path.display().to_string()).collect();
         terminal.say(&format!("changed: {}", names.join(", ")));
@@ -54,7 +56,7 @@ pub(crate) fn run(arguments: &CheckAllArgs, terminal: &Terminal) -> Result<Exit,
     }
 }
 
-/// Measures what the changed files concern, or everything the first time.
+/// Measures the entries that use a changed file, or all of them the first time.
 fn round(
     choice: &Choice,
     arguments: &CheckArgs,

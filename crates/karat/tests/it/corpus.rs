@@ -113,7 +113,7 @@ fn a_lock_finds_what_is_missing_additional_and_changed() {
         "sha256:b6f78cce5053f6789780da684b2f49d93d83ee52b9298d4336f1ff58bc0d2f8a"
     );
     let ran = scratch.karat(&["corpus", "verify", "--lock", "lock.json", "a"]).expect(0);
-    assert_eq!(ran.stdout, "1 server, 3 tools: all as locked\n");
+    assert_eq!(ran.stdout, "1 server, 3 tools: all match the lock\n");
     let ran = scratch.karat(&["corpus", "verify", "--lock", "lock.json", "b"]).expect(2);
     assert_eq!(ran.stdout, "missing: s:gone\nadditional: s:new\nchanged: s:open\n");
     assert!(ran.stderr.contains("1 missing, 1 additional, 1 changed"), "{}", ran.stderr);

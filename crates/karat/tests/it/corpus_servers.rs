@@ -280,7 +280,7 @@ fn listed_servers_are_captured_verified_and_searched_in_one_command() {
     let again = scratch.karat(&again).expect(0).json();
     assert_eq!(again["reports"][0]["dataset"]["digest"], reports[0]["dataset"]["digest"]);
 
-    run(&["missing"]).expect(2).says(&["missing: there is no such folder", "install missing"]);
+    run(&["missing"]).expect(2).says(&["missing: no such folder", "install missing"]);
     run(&["installed", "--builtin", "nothing"]).expect(2).says(&["nothing", "bm25"]);
     let lock = scratch.read("set/v3/lock.json");
     let digest = lock.find("sha256:").unwrap() + "sha256:".len();

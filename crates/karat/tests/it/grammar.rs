@@ -93,7 +93,7 @@ fn run_takes_a_project_file_or_its_folder_for_every_evaluation() {
             std::fs::remove_file(scratch.path("elsewhere/more.json")).unwrap();
         }
         let other = scratch.karat(&[evaluation, "run", "--only", "other"]).expect(2);
-        other.says(&["no entry matches", evaluation]);
+        other.says(&[&format!("no {evaluation} entry named \"other\""), "it has"]);
     }
 }
 
@@ -149,9 +149,42 @@ fn a_run_that_the_command_line_describes_leaves_the_project_alone() {
         (&["resilience", "run", "karat.toml", "--agent", "hijacked"], "PROJECT"),
         (&["resilience", "run", "--only", "mine", "--world", "mail"], "--only"),
         (&["resilience", "run", "--bundled", "--", "proxy"], "--bundled"),
+        (&["retrieval", "run", "karat.toml", "--results", "20"], "PROJECT"),
+        (&["retrieval", "run", "--only", "mine", "--builtin", "bm25"], "--only"),
+        (&["retrieval", "run", "--bundled", "--", "search"], "--bundled"),
+        (&["detection", "run", "--bundled", "--", "scanner"], "--bundled"),
     ] {
         let ran = scratch.karat(refused).expect(2);
         assert!(ran.stderr.contains(word), "{refused:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn an_option_of_a_search_without_its_system_measures_the_default_engine_and_not_the_project() {
+    let scratch = project();
+    for described in [&["--results", "20"][..], &["--no-probe"], &["--separator", ":"]] {
+        let ran = scratch.karat(&[&["retrieval", "run", "--json"], described].concat()).expect(0);
+        assert_eq!(measured(&ran.json()), one("retrieval", "search"), "{described:?}");
+    }
+}
+
+#[test]
+fn options_on_a_server_are_refused_where_they_would_have_no_effect() {
+    let scratch = project();
+    scratch.write("tools.json", r#"{"tools": []}"#);
+    scratch.write("recording.jsonl", "");
+    let endpoint = "http://127.0.0.1:9/?q={query}";
+    for (refused, option) in [
+        (&["retrieval", "run", "--cwd", "."][..], "--cwd"),
+        (&["retrieval", "run", "--builtin", "bm25", "-e", "A=b"], "-e"),
+        (&["retrieval", "run", "--url", endpoint, "--cwd", "."], "--cwd"),
+        (&["retrieval", "run", "--header", "a: b", "--", "search"], "--header"),
+        (&["server", "lint", "--tools", "tools.json", "--cwd", "."], "--cwd"),
+        (&["server", "distil", "recording.jsonl", "--isolate", "bwrap"], "--isolate"),
+    ] {
+        let ran = scratch.karat(refused).expect(2);
+        assert!(ran.stderr.contains(&format!("karat: {option} ")), "{refused:?}: {}", ran.stderr);
+        assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
     }
 }
 
@@ -160,7 +193,8 @@ fn run_names_the_entries_of_a_project_that_has_none_of_its_evaluation() {
     let scratch = Scratch::new();
     scratch.project(GOLDEN, "", BM25);
     for evaluation in ["server", "agent", "detection", "resilience"] {
-        scratch.karat(&[evaluation, "run"]).expect(2).says(&["no entry matches", "retrieval"]);
+        let none = format!("the project has no {evaluation} entry");
+        scratch.karat(&[evaluation, "run"]).expect(2).says(&[&none, "it has retrieval"]);
     }
 }
 
@@ -365,4 +399,47 @@ fn help_shows_the_verbs_of_an_evaluation_and_not_the_earlier_arguments() {
         assert!(wrong.contains(&format!("Usage: karat {evaluation} ")), "{wrong}");
         assert!(!wrong.contains("[PROJECT]"), "{wrong}");
     }
+}
+
+#[test]
+fn the_manual_page_does_not_list_earlier_spellings() {
+    let page = Scratch::new().karat(&["man"]).expect(0).stdout;
+    assert!(page.contains("KARAT RETRIEVAL"), "{page}");
+    assert!(!page.contains("KARAT SCORE") && !page.contains("earlier spelling"), "{page}");
+}
+
+#[test]
+fn help_on_an_earlier_spelling_names_the_present_one() {
+    let scratch = Scratch::new();
+    for (earlier, present) in [
+        (&["score", "--help"][..], "karat retrieval trec"),
+        (&["score", "trec", "--help"], "karat retrieval trec"),
+        (&["help", "score", "trec"], "karat retrieval trec"),
+        (&["agent", "check", "-h"], "karat agent run"),
+    ] {
+        let help = scratch.karat(earlier).expect(0).stdout;
+        assert!(help.contains(&format!("`{present}`")), "{earlier:?}: {help}");
+    }
+}
+
+#[test]
+fn help_keeps_the_options_of_a_command_apart_from_the_global_ones() {
+    let scratch = Scratch::new();
+    let help = scratch.karat(&["server", "test", "-h"]).expect(0).stdout;
+    let heading = |line: &&str| line.ends_with(':') && !line.starts_with(' ');
+    let headings: Vec<&str> = help.lines().filter(heading).collect();
+    let expected = [
+        "Arguments:",
+        "Options:",
+        "Global options:",
+        "Server:",
+        "Server login:",
+        "Answers to requests of the server:",
+        "Server isolation:",
+    ];
+    for heading in expected {
+        assert!(headings.contains(&heading), "{heading}: {headings:?}");
+    }
+    let own = help.split("Options:").nth(1).unwrap().split("\n\n").next().unwrap();
+    assert!(own.contains("--tag") && !own.contains("--quiet") && !own.contains("--url"), "{own}");
 }

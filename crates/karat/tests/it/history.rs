@@ -117,7 +117,7 @@ fn pruning_says_what_goes() {
     let gone = scratch.karat(&["history", "prune", "--keep", "1"]).expect(0).stdout;
     assert_eq!(gone, "2 runs deleted, from run 1 to run 2\n");
     let none = scratch.karat(&["history", "prune", "--older-than", "30d"]).expect(0).stdout;
-    assert!(none.contains("nothing deleted"), "{none}");
+    assert!(none.contains("none deleted"), "{none}");
     scratch.karat(&["history", "prune", "--older-than", "soon"]).expect(2).says(&["soon", "90d"]);
     scratch.karat(&["history", "prune"]).expect(2);
 }

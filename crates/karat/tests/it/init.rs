@@ -372,7 +372,7 @@ fn nothing_that_exists_is_changed_and_nothing_is_left_half_written() {
         let scratch = Scratch::new();
         scratch.write(file, "mine");
         let ran = scratch.karat(&["init", "--for", "scanner"]).expect(2);
-        ran.says(&[taken, "exists already", "nothing was written"]);
+        ran.says(&[taken, "already exists", "nothing was written"]);
         assert_eq!(scratch.files(), [file]);
         assert_eq!(scratch.read(file), "mine");
     }
@@ -483,7 +483,7 @@ fn at_a_terminal_it_asks() {
     let from = ["/srv/karat", "https://example.com/karat#v1"];
     let ran =
         at_a_terminal(&scratch, &["9", "scanner", "", "2, pre-commit", from[0], from[1]]).expect(0);
-    assert!(ran.stdout.contains("is not an address that a CI can clone"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("is not a URL that CI can clone"), "{}", ran.stdout);
     assert_eq!(yaml(&scratch.read(".gitlab-ci.yml"))["variables"]["KARAT_REF"], "v1");
     assert!(ran.stdout.contains("3  scanner"), "{}", ran.stdout);
     let files = scratch.files();
@@ -583,7 +583,7 @@ fn a_server_that_starts_gets_a_case_for_each_of_its_tools() {
 
     // A project whose suite calls no tool is undecided, not green.
     let ran = scratch.karat(&["init", "other", "--ci", "none", "--", "no-such-program"]).expect(0);
-    assert!(ran.stdout.contains("calls none of the server's tools yet"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("does not call the server's tools yet"), "{}", ran.stdout);
     let attributes = scratch.read("other/.gitattributes");
     assert!(attributes.contains("/datasets/** -text"), "{attributes}");
 }

@@ -99,7 +99,7 @@ fn nothing_runs_unless_it_is_allowed() {
     let last = structured(&scratch, &["--allow-run"], "karat_check", &json!({"entry": "r"}));
     assert_eq!(last["verdict"], "fail");
     let wrong = refused(&scratch, &["--allow-run"], "karat_check", &json!({"entry": "absent"}));
-    assert!(wrong.contains("no entry matches"), "{wrong}");
+    assert!(wrong.contains("no entry named"), "{wrong}");
     let flag = refused(&scratch, &["--allow-run"], "karat_check", &json!({"entry": "--out=/tmp"}));
     assert!(flag.contains("invalid arguments"), "{flag}");
 }

@@ -128,7 +128,7 @@ fn nothing_that_the_project_reads_is_written_over() {
     }
     for place in ["b.json", "./b.json", "new/../b.json", "tools.json"] {
         let ran = scratch.karat(&["check", "-o", place]).expect(2);
-        ran.says(&[place, "what the project reads"]);
+        ran.says(&[place, "an input of the project"]);
     }
     assert_eq!(scratch.read("b.json"), before);
     scratch.karat(&["check", ".", "-o", "b.md"]).expect(0);
@@ -140,7 +140,7 @@ fn nothing_in_a_dataset_folder_is_written() {
     let scratch = Scratch::new();
     scratch.karat(&["init", "--for", "proxy", "--ci", "none"]).expect(0);
     let ran = scratch.karat(&["check", "-o", "datasets/starter/v1/tools/more.json"]).expect(2);
-    ran.says(&["what the project reads", "datasets/starter/v1"]);
+    ran.says(&["an input of the project", "datasets/starter/v1"]);
     assert!(!scratch.path("datasets/starter/v1/tools/more.json").exists());
 }
 

@@ -15,12 +15,15 @@ fn a_build_without_parquet_says_how_to_get_it() {
         &["retrieval", "score", "--rankings", "table"],
         &["detection", "score", "--verdicts", "table"],
     ] {
-        scratch.karat(arguments).expect(2).says(&["no Parquet", "--features parquet"]);
+        scratch
+            .karat(arguments)
+            .expect(2)
+            .says(&["does not support Parquet", "--features parquet"]);
     }
     scratch.karat(&["check", "-o", "one.json"]).expect(0);
     scratch.karat(&["history", "add", "one.json"]).expect(0);
     let ran = scratch.karat(&["history", "export", "--parquet", "metrics.parquet"]);
-    ran.expect(2).says(&["no Parquet"]);
+    ran.expect(2).says(&["does not support Parquet"]);
 }
 
 #[cfg(feature = "parquet")]

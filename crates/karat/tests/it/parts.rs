@@ -109,7 +109,7 @@ fn parts_that_do_not_belong_together_are_refused() {
     refused(&[1, 3], &["r: part 2 of 3 is missing", "--partition hash:2/3"]);
     refused(&[2], &["r: 2 of 3 parts are missing (1, 3)"]);
     refused(&[1, 2, 3, 2], &["part 2 of 3 is there twice", journal]);
-    refused(&[1, 2, 9], &["parts/9: there is no such folder or file"]);
+    refused(&[1, 2, 9], &["parts/9: no such file or folder"]);
     run_part(&scratch, 4, 4, &[]).expect(0);
     refused(&[1, 2, 3, 4], &["parts/4/", "is one of 4 parts", "parts/1/", "one of 3"]);
 
@@ -187,7 +187,7 @@ fn an_entry_that_is_measured_as_a_whole_is_in_one_part() {
     let file = scratch.files().into_iter().find(|file| file.ends_with("-of-3.json")).unwrap();
     std::fs::remove_file(scratch.path(&file)).unwrap();
     let other = scratch.karat(&["merge", &format!("parts/{owner}")]).expect(2);
-    other.says(&["no part of a run is here"]);
+    other.says(&["no part of a run; make one"]);
 }
 
 #[test]
@@ -201,6 +201,6 @@ fn what_cannot_be_done_in_parts_is_said_before_anything_runs() {
     let both = ["check", "--partition", "hash:1/3", "-o", "report.md"];
     scratch.karat(&both).expect(2);
     let without = ["retrieval", "run", "--builtin", "bm25", "--partition", "hash:1/3"];
-    scratch.karat(&without).expect(2).says(&["--partition needs a project"]);
+    scratch.karat(&without).expect(2).says(&["--partition requires a project"]);
     assert!(!scratch.path("karat-report").exists());
 }

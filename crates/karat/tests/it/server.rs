@@ -284,8 +284,8 @@ fn a_wrong_suite_or_server_is_bad_input() {
         (vec!["suite.yaml", "--", KARAT, "demo-server"], "a-1: expectation 1"),
         (vec!["silent.yaml"], "names no server"),
         (vec!["missing.yaml"], "missing.yaml"),
-        (vec!["silent.yaml", "-e", "NOVALUE", "--", KARAT], "-e: write it as KEY=VALUE"),
-        (vec!["silent.yaml", "--protocol", "2020-01-01", "--", KARAT], "is not an MCP revision"),
+        (vec!["silent.yaml", "-e", "NOVALUE", "--", KARAT], "-e: expected KEY=VALUE"),
+        (vec!["silent.yaml", "--protocol", "2020-01-01", "--", KARAT], "unknown MCP revision"),
     ] {
         let ran = scratch.karat(&[&["server", "test"], arguments.as_slice()].concat());
         assert_eq!(ran.code, 2, "{arguments:?}: {}{}", ran.stdout, ran.stderr);

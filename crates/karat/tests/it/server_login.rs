@@ -127,7 +127,7 @@ fn a_login_is_kept_for_later_runs_until_logout() {
     assert!(listed.stdout.contains(&url), "{}", listed.stdout);
     karat(&scratch, &["server", "logout", "--url", &url]).expect(0);
     karat(&scratch, &call).expect(3);
-    karat(&scratch, &["server", "logout", "--url", &url]).expect(2).says(&["there is no login"]);
+    karat(&scratch, &["server", "logout", "--url", &url]).expect(2).says(&["no stored login"]);
 }
 
 #[test]
@@ -137,7 +137,10 @@ fn mistakes_in_the_flags_are_exit_code_2() {
     for (flags, says) in [
         (&["--auth", "client-credentials"][..], "needs client_id"),
         (&["--auth", "token"], "needs access_token"),
-        (&["--auth", "token", "--access-token", "abcdef"], "does not belong on the command line"),
+        (
+            &["--auth", "token", "--access-token", "abcdef"],
+            "do not pass a secret on the command line",
+        ),
         (&["--client-id", "x"], "--auth"),
         (&["--auth", "browser", "--header", "Authorization: Bearer ${TOKEN}"], "not both"),
         (&["--auth", "token", "--access-token", "${NOT_SET_AT_ALL}"], "NOT_SET_AT_ALL is not set"),

@@ -131,7 +131,7 @@ impl Found<'_> {
         let changed: Vec<_> = self.tasks.iter().filter(|task| !task.is_same()).collect();
         for task in changed.iter().take(SHOWN) {
             let similarity = match (task.similarity, &task.not_compared) {
-                (Some(_), _) if task.lost => "not in the later run".to_owned(),
+                (Some(_), _) if task.lost => "missing in the later run".to_owned(),
                 (Some(similarity), _) => format!("{similarity:.4}"),
                 (None, why) => format!("not compared: {}", why.as_deref().unwrap_or_default()),
             };
@@ -141,7 +141,7 @@ impl Found<'_> {
             }
         }
         if changed.len() > SHOWN {
-            let _ = writeln!(text, "\nand {} more; --json has them all", changed.len() - SHOWN);
+            let _ = writeln!(text, "\nand {} more; --json lists all", changed.len() - SHOWN);
         }
         text
     }

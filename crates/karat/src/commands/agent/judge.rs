@@ -15,7 +15,7 @@ use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 use crate::work::until_stopped;
 
-/// Asks for every vote; nothing is gated. Without a single vote nothing is measured.
+/// Collects the votes. There is no gate; without any vote the traces are not measured.
 pub(crate) fn judge(arguments: &AgentJudgeArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     if !(1..=100).contains(&arguments.votes) || arguments.timeout == 0 {
         return Err(Stop::bad_input("--votes must be between 1 and 100, and --timeout at least 1"));
@@ -58,7 +58,7 @@ pub(crate) fn judge(arguments: &AgentJudgeArgs, terminal: &Terminal) -> Result<E
     let votes: Vec<&Verdict> = verdicts.iter().filter(|verdict| verdict.was_asked()).collect();
     let given = votes.iter().filter(|verdict| verdict.score.is_some()).count();
     if given == 0 {
-        let first = verdicts.first().map_or("there was no trace", |verdict| &verdict.reason);
+        let first = verdicts.first().map_or("the input has no traces", |verdict| &verdict.reason);
         return Err(Stop::not_measured(format!(
             "the judge returned none of {} (first: {first}); nothing was written",
             count(votes.len(), "vote")

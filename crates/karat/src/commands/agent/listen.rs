@@ -30,13 +30,13 @@ pub(crate) fn listen(arguments: &AgentListenArgs, terminal: &Terminal) -> Result
         if receiver.removed > 0 {
             let removed = receiver.removed;
             terminal.say(&format!(
-                "removed {} of an unfinished line from {}",
+                "removed {} of an incomplete line from {}",
                 count(removed, "byte"),
                 path.display()
             ));
         }
         terminal.say(&format!(
-            "set OTEL_EXPORTER_OTLP_ENDPOINT={url} and OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf; Ctrl-C ends it"
+            "set OTEL_EXPORTER_OTLP_ENDPOINT={url} and OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf; press Ctrl-C to stop"
         ));
         Ok::<_, Stop>(receiver.run_until(end_all_on_signal()).await)
     })?;

@@ -88,7 +88,7 @@ fn show(
     })
 }
 
-/// The means as a document of their own: no items, so it is not a report that could be compared.
+/// The means as a separate document: without items, it is not a report to compare.
 fn document(report: &Report, traces: u64, items: Option<Vec<Value>>) -> Value {
     let defined = report.metrics.iter().filter(|metric| metric.value.is_some());
     let mut document = json!({

@@ -1,5 +1,5 @@
-//! `karat agent run`: the agent entries of a project; or an agent at work over live servers, recorded and
-//! scored; or the same again from the recording.
+//! `karat agent run`: the agent entries of a project; or an agent on tasks over live servers, recorded and
+//! scored; or a replay of the recording.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -34,8 +34,8 @@ pub(crate) fn run(arguments: &AgentRunArgs, terminal: &Terminal) -> Result<Exit,
     let AgentRunArgs { task, live, .. } = arguments;
     if arguments.bundled || arguments.only.is_some() || arguments.partition.is_some() {
         return Err(Stop::bad_input(
-            "--bundled, --only and --partition are for the entries of a project; give either these or tasks, \
-             not both",
+            "--bundled, --only and --partition select entries of a project and cannot be combined with TASKS \
+             or options that describe a run",
         ));
     }
     check_numbers(live)?;
@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &AgentRunArgs, terminal: &Terminal) -> Result<Exit,
         }
         (None, true) => {
             return Err(Stop::bad_input(
-                "name the tasks, as `karat agent run TASKS…`, or a recording with --replay",
+                "missing TASKS, as in `karat agent run tasks.jsonl`; or replay a recording with --replay",
             ));
         }
         (_, false) => (config(arguments)?, live.runs),
@@ -170,7 +170,7 @@ fn price(text: &str) -> Result<(f64, f64), Stop> {
         Some([input, output]) if [input, output].iter().all(|n| n.is_finite() && **n >= 0.0) => {
             Ok((*input, *output))
         }
-        _ => Err(Stop::bad_input(format!("--price: {text:?} should be two numbers, IN,OUT"))),
+        _ => Err(Stop::bad_input(format!("--price: expected two numbers, IN,OUT, found {text:?}"))),
     }
 }
 

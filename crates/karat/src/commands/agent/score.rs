@@ -111,7 +111,7 @@ pub(crate) fn policy(
 
 /// Reads `name=number`.
 pub(super) fn assignment(flag: &str, written: &str) -> Result<(String, f64), Stop> {
-    let wrong = || Stop::bad_input(format!("{flag}: {written:?} should be NAME=NUMBER"));
+    let wrong = || Stop::bad_input(format!("{flag}: expected NAME=NUMBER, found {written:?}"));
     let (name, value) = written.rsplit_once('=').ok_or_else(wrong)?;
     let value: f64 = value.parse().map_err(|_| wrong())?;
     if name.is_empty() || !value.is_finite() {

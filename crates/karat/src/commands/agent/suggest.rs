@@ -13,7 +13,7 @@ use crate::cli::AgentSuggestArgs;
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 
-/// Writes the proposals; without a single one nothing is written.
+/// Writes the proposals, if there are any.
 pub(crate) fn suggest(arguments: &AgentSuggestArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let config = Config { traces: arguments.traces.clone(), ..config(&arguments.read)? };
     let traces = config.whole_traces(&here())?.traces;
@@ -49,7 +49,7 @@ pub(crate) fn suggest(arguments: &AgentSuggestArgs, terminal: &Terminal) -> Resu
         count(traces.len(), "trace")
     );
     if !left_out.is_empty() {
-        let _ = writeln!(text, "left out: {}", left_out.join("; "));
+        let _ = writeln!(text, "skipped: {}", left_out.join("; "));
     }
     let _ = writeln!(
         text,
@@ -57,7 +57,7 @@ pub(crate) fn suggest(arguments: &AgentSuggestArgs, terminal: &Terminal) -> Resu
         count(found.replaced, "value")
     );
     text.push_str(
-        "review each task before it gates anything: it says what an agent did, not what is right\n",
+        "review each task before it gates anything: it records what an agent did, which may be wrong\n",
     );
     terminal.print(&text)?;
     Ok(Exit::Pass)

@@ -20,11 +20,13 @@ use crate::commands::places;
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 
-/// Compares two models; FAIL is exit code 1, and DRIFT only where that is asked for.
+/// Compares two models; FAIL is exit code 1, and so is DRIFT with `--no-drift`.
 pub(crate) fn upgrade(arguments: &AgentUpgradeArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     for growth in [arguments.max_cost_growth, arguments.max_time_growth].into_iter().flatten() {
         if !(growth.is_finite() && growth >= 0.0) {
-            return Err(Stop::bad_input("the allowed growth must not be negative"));
+            return Err(Stop::bad_input(
+                "--max-cost-growth and --max-time-growth must not be negative",
+            ));
         }
     }
     check_numbers(&arguments.live)?;
@@ -73,11 +75,11 @@ impl Side {
             (None, None) => (name, arguments.live.api.into()),
         };
         if name.is_empty() {
-            return Err(Stop::bad_input(format!("{written:?} should be MODEL@URL")));
+            return Err(Stop::bad_input(format!("expected MODEL@URL, found {written:?}")));
         }
         check_endpoint(url)?;
         if arguments.read.tasks.is_empty() {
-            return Err(Stop::bad_input("an endpoint is run on tasks: name them with --tasks"));
+            return Err(Stop::bad_input("MODEL@URL requires --tasks"));
         }
         Ok(Side::Live(Box::new(model(&arguments.live, name, api, url)?)))
     }

@@ -1,7 +1,7 @@
 //! `karat corpus capture`: the complete tool definitions of live servers, as a snapshot folder.
 //!
 //! It installs nothing, calls no tool, and starts no server that was not named. Either the folder
-//! holds every server that was asked for, or there is none, unless `--keep-going` allows less.
+//! has every requested server, or is not written, unless `--keep-going` allows less.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -24,6 +24,13 @@ use crate::work::until_stopped;
 
 pub(super) fn run(arguments: &CaptureArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let stopwatch = Stopwatch::start();
+    // Before any server is started; the writer checks again.
+    if arguments.out.read_dir().is_ok_and(|mut files| files.next().is_some()) {
+        let out = arguments.out.display();
+        return Err(Stop::bad_input(format!(
+            "--out {out}: the folder is not empty; use a new one"
+        )));
+    }
     let scratch = TempDir::with_prefix("karat-capture-")
         .map_err(|error| Stop::bad_input(format!("cannot make a scratch folder: {error}")))?;
     let targets = targets(arguments, scratch.path(), terminal)?;
@@ -36,7 +43,7 @@ pub(super) fn run(arguments: &CaptureArgs, terminal: &Terminal) -> Result<Exit, 
         && (!arguments.keep_going || captured.snapshot.is_empty())
     {
         if !captured.snapshot.is_empty() {
-            why.push_str("\n--keep-going writes the others");
+            why.push_str("\nuse --keep-going to write the others");
         }
         return Err(Stop::not_measured(why));
     }
@@ -160,7 +167,7 @@ pub(crate) fn listed(
     let names = servers.iter().map(|server| server.name.as_str()).collect();
     check_names(list, wanted, &names)?;
     let chosen = servers.iter().filter(|server| wanted.is_empty() || wanted.contains(&server.name));
-    // Each server runs in a folder of its own, so a relative path would lead elsewhere.
+    // Each server runs in a separate folder, where a relative path would lead elsewhere.
     let installed = std::path::absolute(installed).unwrap_or_else(|_| installed.to_owned());
     let mut targets = Vec::new();
     for (number, server) in chosen.enumerate() {
@@ -186,7 +193,7 @@ fn configured(config: &Path, arguments: &CaptureArgs) -> Result<BTreeSet<String>
     if arguments.servers.is_empty() {
         let names: Vec<&str> = names.into_iter().collect();
         return Err(Stop::bad_input(format!(
-            "{}: no server is started without being named; it has {}: give --server NAME or --all",
+            "{}: choose servers with --server NAME or --all; the file has {}",
             config.display(),
             names.join(", ")
         )));
@@ -200,7 +207,7 @@ fn check_names(path: &Path, wanted: &[String], names: &BTreeSet<&str>) -> Result
         Some(unknown) => {
             let names: Vec<&str> = names.iter().copied().collect();
             Err(Stop::bad_input(format!(
-                "{}: there is no server {unknown:?}; there are: {}",
+                "{}: no server {unknown:?}; the file has {}",
                 path.display(),
                 names.join(", ")
             )))

@@ -61,7 +61,7 @@ impl Corpus {
         let entries = threats(path).ok().filter(|dataset| !dataset.samples.is_empty());
         let Some(dataset) = entries else {
             snapshot(path)?;
-            let message = format!("{}: there are neither tools nor entries", path.display());
+            let message = format!("{}: no tools and no entries", path.display());
             return Err(Stop::bad_input(message));
         };
         let entries = dataset.samples.iter().map(|sample| (sample.id.clone(), json!(sample)));
@@ -93,7 +93,9 @@ fn between(before: &Corpus, after: &Corpus) -> Result<Diff, Stop> {
             diff.entries("", &by_id(before), &by_id(after));
             Ok(diff)
         }
-        _ => Err(Stop::bad_input("one of the two holds tools and the other labelled entries")),
+        _ => Err(Stop::bad_input(
+            "one has tools and the other labelled entries; compare two of a kind",
+        )),
     }
 }
 
@@ -103,7 +105,7 @@ fn by_id(entries: &BTreeMap<String, Value>) -> BTreeMap<&str, &Value> {
 
 fn text(diff: &Diff) -> String {
     let mut text = format!(
-        "{} added, {} removed, {} changed ({} reworded), {} the same\n",
+        "{} added, {} removed, {} changed ({} reworded), {} unchanged\n",
         diff.added.len(),
         diff.removed.len(),
         diff.changed.len(),
@@ -151,7 +153,7 @@ fn fields(changed: &Changed, line: &mut impl FnMut(String)) {
     }
 }
 
-/// Both sides of a change, printable. Of long texts, the part around what differs.
+/// Both sides of a change, printable. Long texts are cut to the part around the difference.
 fn sides(field: &Field) -> (Option<String>, Option<String>) {
     let shown = |text: &str| clip(&printable(text), WIDTH).into_owned();
     if let (Some(Value::String(before)), Some(Value::String(after))) = (&field.before, &field.after)
@@ -166,7 +168,7 @@ fn sides(field: &Field) -> (Option<String>, Option<String>) {
     (field.before.as_ref().map(value), field.after.as_ref().map(value))
 }
 
-/// Cuts the beginning that two texts share, but for the words just before the difference.
+/// Cuts the common beginning of two texts, except for the words just before the difference.
 fn around(before: &str, after: &str) -> (String, String) {
     let shared = before.chars().zip(after.chars()).take_while(|(a, b)| a == b).count();
     let from = shared.saturating_sub(AROUND);

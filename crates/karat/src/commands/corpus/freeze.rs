@@ -1,5 +1,5 @@
 //! `karat corpus freeze`: the manifest of a dataset folder, or the next version of a dataset from a
-//! snapshot. What is frozen is never edited.
+//! snapshot. A frozen version is never edited.
 
 use std::path::Path;
 
@@ -27,7 +27,7 @@ pub(super) fn run(arguments: &FreezeArgs, terminal: &Terminal) -> Result<Exit, S
 fn publishable(arguments: &FreezeArgs) -> Result<(), Stop> {
     if arguments.licence == UNSTATED {
         return Err(Stop::bad_input(format!(
-            "{}: data to publish needs its licence: --licence CC-BY-4.0 and the like",
+            "{}: --publish requires a licence, such as --licence CC-BY-4.0",
             arguments.folder.display()
         )));
     }
@@ -36,7 +36,7 @@ fn publishable(arguments: &FreezeArgs) -> Result<(), Stop> {
     match frozen.iter().chain([&arguments.licence]).find(restricted) {
         None => Ok(()),
         Some(licence) => Err(Stop::bad_input(format!(
-            "{}: the licence is {:?}: the data may be used, and not published",
+            "{}: the licence {:?} allows use, but not publication",
             arguments.folder.display(),
             printable(licence)
         ))),
@@ -57,7 +57,7 @@ fn in_place(arguments: &FreezeArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     };
     let version: Version = version.parse().map_err(|_| {
         Stop::bad_input(format!(
-            "{}: the last folder is the version, v1, v2 …; a snapshot becomes one with \
+            "{}: the last folder must be a version, such as v1; to make one from a snapshot, use \
              --into datasets/NAME",
             folder.display()
         ))
@@ -84,7 +84,7 @@ fn next_version(arguments: &FreezeArgs, dataset: &Path, terminal: &Terminal) -> 
     match outcome {
         Outcome::Same(version) => {
             let message = format!(
-                "{} is the same as {version}: no version is made",
+                "{} is identical to {version}; no new version was made",
                 source.snapshot.display()
             );
             if terminal.json() {

@@ -12,10 +12,7 @@ use crate::face::Terminal;
 pub(super) fn run(arguments: &LockArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let snapshot = snapshot(&arguments.corpus)?;
     if snapshot.is_empty() {
-        return Err(Stop::bad_input(format!(
-            "{}: there is no tool to lock",
-            arguments.corpus.display()
-        )));
+        return Err(Stop::bad_input(format!("{}: no tools to lock", arguments.corpus.display())));
     }
     let lock = Lock::of(&snapshot);
     let text = karat_report::json::text(&lock);

@@ -1,7 +1,7 @@
 //! `karat corpus serve`: a frozen corpus as MCP servers, so that a real proxy or scanner reads
-//! exactly what was frozen and not what drifts.
+//! the frozen definitions instead of live ones that drift.
 //!
-//! The definitions are served as they are. A call of a tool says that there is nothing behind it.
+//! The definitions are served unmodified. A call of a tool returns an error: it has no implementation.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -22,17 +22,17 @@ use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 use crate::work::runtime;
 
-/// The version of a server that says none of itself.
+/// The version of a server without one.
 const VERSION: &str = "frozen";
 
-/// Answers every call with what a frozen corpus can say.
+/// Answers every call with an error: a frozen corpus has no implementations.
 struct Nothing;
 
 impl Respond for Nothing {
     async fn call(&self, tool: &str, _: &Value) -> Result<Value, ProtocolError> {
         let text = format!(
-            "{tool} is part of a frozen corpus that karat serves for measuring; nothing is behind it \
-             and nothing was done"
+            "{tool} is part of a frozen corpus that Karat serves for measurements; it has no implementation, \
+             and the call did nothing"
         );
         Ok(json!({"content": [{"type": "text", "text": text}], "isError": true}))
     }
@@ -58,7 +58,7 @@ fn one_over_stdio(mut offers: BTreeMap<String, Offer>) -> Result<Exit, Stop> {
     let names: Vec<String> = offers.keys().take(20).cloned().collect();
     let (Some((_, offer)), true) = (offers.pop_first(), offers.is_empty()) else {
         return Err(Stop::bad_input(format!(
-            "stdio serves one server; choose it with --server: {} …",
+            "--stdio serves a single server; choose it with --server: {} …",
             names.join(", ")
         )));
     };
@@ -176,7 +176,7 @@ fn chosen(
         let names = karat_io::input::nearest(unknown, offers.keys().map(String::as_str));
         let hint = names.map_or(String::new(), |name| format!("; did you mean {name}?"));
         return Err(Stop::bad_input(format!(
-            "{}: there is no server {unknown:?}{hint}",
+            "{}: no server {unknown:?}{hint}",
             arguments.dataset.display()
         )));
     }
@@ -185,7 +185,7 @@ fn chosen(
     }
     if offers.is_empty() {
         return Err(Stop::bad_input(format!(
-            "{}: there is no server in it",
+            "{}: no servers in the corpus",
             arguments.dataset.display()
         )));
     }
@@ -203,7 +203,7 @@ fn offers(dataset: &Path) -> Result<BTreeMap<String, Offer>, Stop> {
         let files = karat_core::dataset::DatasetFiles::Folder(dataset.to_owned());
         return Ok(of_threats(&Threats::open(files)?));
     }
-    // A file says by its content what it is: threat corpora have entries, others have tools.
+    // The content of a file shows its kind: threat corpora have entries, others have tools.
     if dataset.is_file()
         && let Ok(threats) = Threats::from_file(dataset)
     {

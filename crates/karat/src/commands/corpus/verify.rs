@@ -20,7 +20,7 @@ use crate::face::Terminal;
 /// The findings in a dataset of any kind.
 struct Checked {
     dataset: DatasetRef,
-    /// The number of what it holds.
+    /// The size of its content.
     holds: Vec<(&'static str, usize)>,
     findings: Vec<Finding>,
     /// The search for shortcuts, of a labelled corpus, or the reason why there was none.
@@ -30,7 +30,7 @@ struct Checked {
 /// A rule of good data that an entry does not follow.
 struct Finding {
     rule: &'static str,
-    /// A matter of taste; it fails with --strict alone.
+    /// A matter of taste; it fails only with --strict.
     lint: bool,
     id: String,
     message: String,
@@ -228,11 +228,11 @@ fn against_lock(path: &Path, folder: &Path, terminal: &Terminal) -> Result<Exit,
     Err(Stop::bad_input(not_as_locked(&mismatch, folder, path)))
 }
 
-/// The one line that says how far a corpus is from its lock.
+/// The difference between a corpus and its lock, in one line.
 pub(crate) fn not_as_locked(mismatch: &Mismatch, corpus: &Path, lock: &Path) -> String {
     let Mismatch { missing, additional, changed, versions } = mismatch;
     format!(
-        "{} is not the corpus of {}: {} missing, {} additional, {} changed, {} of another version",
+        "{} does not match {}: {} missing, {} additional, {} changed, {} with another version",
         corpus.display(),
         lock.display(),
         missing.len(),
@@ -246,7 +246,7 @@ pub(crate) fn not_as_locked(mismatch: &Mismatch, corpus: &Path, lock: &Path) -> 
 pub(crate) fn lines(lock: &Lock, mismatch: &Mismatch) -> String {
     if mismatch.is_none() {
         let (servers, tools) = (count(lock.servers.len(), "server"), count(lock.tools(), "tool"));
-        return format!("{servers}, {tools}: all as locked\n");
+        return format!("{servers}, {tools}: all match the lock\n");
     }
     let mut text = String::new();
     for (what, ids) in [
@@ -257,7 +257,7 @@ pub(crate) fn lines(lock: &Lock, mismatch: &Mismatch) -> String {
         ids.iter().for_each(|id| text.push_str(&format!("{what}: {}\n", printable(id))));
     }
     for (server, locked, found) in &mismatch.versions {
-        let line = format!("version: {server} is {found}, locked is {locked}");
+        let line = format!("version: {server} is {found}, the lock has {locked}");
         text.push_str(&format!("{}\n", printable(&line)));
     }
     text

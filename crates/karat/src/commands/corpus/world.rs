@@ -56,7 +56,7 @@ fn chosen(set: &WorldSet, arguments: &ServeArgs) -> Result<Case, Stop> {
         }
         _ => {
             let names: Vec<&str> = set.worlds.iter().map(|world| world.name.as_str()).collect();
-            Err(Stop::bad_input(format!("name one world with --server: {}", names.join(", "))))
+            Err(Stop::bad_input(format!("choose one world with --server: {}", names.join(", "))))
         }
     }
 }

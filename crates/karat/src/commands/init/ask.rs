@@ -1,5 +1,5 @@
-//! The questions of `karat init`, for somebody at a terminal who gave no flags. Plain numbered lists;
-//! a number or a name will do, and nothing at all takes the first, or what is suggested.
+//! The questions of `karat init`, at a terminal and without `--for`. Plain numbered lists: the answer is a
+//! number or a name, and an empty answer takes the first or the suggested one.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Read as _};
 
@@ -36,7 +36,7 @@ pub(super) fn complete(
     let named = arguments.url.is_some() || !arguments.command.is_empty();
     let user = match arguments.user {
         Some(user) => Some(user),
-        // Only a server is started or has an address.
+        // A command or URL suggests a server.
         None => named.then_some(User::Server),
     };
     let ask = user.is_none();
@@ -52,8 +52,8 @@ pub(super) fn complete(
     };
     if named && user == User::Agent {
         return Err(Stop::bad_input(
-            "--for agent scores recorded traces: a command or --url goes with the others; \
-             `karat agent run` drives an agent",
+            "--for agent scores recorded traces and takes no command or --url; to run an agent, use \
+             `karat agent run`",
         ));
     }
     let target = match ask && !named && user != User::Agent {
@@ -82,18 +82,18 @@ pub(super) fn complete(
     Ok(Answers { user, target, ci, origin })
 }
 
-/// The command or address of the user's system; an empty answer takes what is built in.
+/// The command or URL of the user's system; an empty answer takes the built-in one.
 fn how_started(user: User, terminal: &Terminal) -> Result<Target, Stop> {
     let (question, usual) = match user {
         User::Server => {
-            ("How is your server started? A command, or its address.", "the demo server")
+            ("How is your server reached? A command that starts it, or its URL.", "the demo server")
         }
         User::Proxy => (
-            "How is your search asked? A program that answers JSON lines, or an address with {query} in it.",
+            "How is your search called? A program that answers JSON Lines, or a URL with {query} in it.",
             "the built-in engine",
         ),
         _ => {
-            ("How is your scanner started? A program that answers JSON lines.", "the built-in one")
+            ("How is your scanner started? A program that answers JSON Lines.", "the built-in one")
         }
     };
     terminal.print(&format!("{question}\n"))?;
@@ -103,7 +103,7 @@ fn how_started(user: User, terminal: &Terminal) -> Result<Target, Stop> {
 /// The source of Karat for CI; an empty answer takes the known one.
 fn where_from(terminal: &Terminal) -> Result<Option<Origin>, Stop> {
     let known = Origin::of_this_program();
-    terminal.print("From which address does CI clone Karat?\n")?;
+    terminal.print("From which repository does CI clone Karat?\n")?;
     let usual = known.as_ref().map_or("decide later".to_owned(), Origin::text);
     answer(&usual, terminal, |answer| match answer {
         "" => Ok(known.clone()),
@@ -121,12 +121,12 @@ fn one<T: ValueEnum>(question: &str, terminal: &Terminal) -> Result<T, Stop> {
 }
 
 fn several<T: ValueEnum>(question: &str, terminal: &Terminal) -> Result<Vec<T>, Stop> {
-    asked::<T, Vec<T>>(question, "1, or several with commas", terminal, |answer| {
+    asked::<T, Vec<T>>(question, "1; separate several with commas", terminal, |answer| {
         answer.split(',').map(chosen).collect()
     })
 }
 
-/// Asks for what a list has.
+/// Asks for elements of a list.
 fn asked<T: ValueEnum, R>(
     question: &str,
     usual: &str,
@@ -141,7 +141,7 @@ fn asked<T: ValueEnum, R>(
     }
     terminal.print(&text)?;
     answer(usual, terminal, |answer| {
-        understood(answer).ok_or_else(|| "Give a number or a name from the list.".to_owned())
+        understood(answer).ok_or_else(|| "Enter a number or a name from the list.".to_owned())
     })
 }
 
@@ -163,7 +163,7 @@ fn answer<R>(
             Err(why) => terminal.print(&format!("{why}\n"))?,
         }
     }
-    Err(Stop::bad_input("there was no answer, so nothing was written"))
+    Err(Stop::bad_input("no answer; nothing was written"))
 }
 
 /// A number from 1, a name, or nothing for the first.

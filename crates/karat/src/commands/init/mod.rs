@@ -1,6 +1,6 @@
-//! `karat init`: a commented starter project that works at once, for each kind of user, with the file
-//! that lets CI run it. Nothing that exists is changed: either all files are written or none, and of
-//! files that a project shares with others the lines to add are printed.
+//! `karat init`: a commented starter project for each kind of user, with the file that lets CI run it. It
+//! works right away. Existing files are not changed: either all files are written or none, and for files
+//! that a project shares with other tools the lines to add are printed.
 
 mod ask;
 mod ci;
@@ -26,7 +26,7 @@ use crate::face::Terminal;
 struct File {
     path: PathBuf,
     text: String,
-    /// True if it may be there already; then its lines are printed instead.
+    /// True if it may exist; then its lines are printed instead.
     shared: bool,
 }
 
@@ -34,7 +34,7 @@ struct File {
 #[derive(Default, Serialize)]
 struct Outcome {
     wrote: Vec<PathBuf>,
-    /// Files that were there already, with the lines to add.
+    /// Existing files, with the lines to add.
     add: Vec<(PathBuf, String)>,
     /// The outcome of starting the user's system.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,7 +42,7 @@ struct Outcome {
     next: Vec<String>,
 }
 
-/// Writes the project; never over anything that is there.
+/// Writes the project, without changing existing files.
 pub(crate) fn run(arguments: &InitArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let given = Target::new(arguments.url.as_deref(), &arguments.command)?;
     let Answers { user, target, ci: wanted, origin } = ask::complete(arguments, given, terminal)?;
@@ -76,8 +76,7 @@ pub(crate) fn run(arguments: &InitArgs, terminal: &Terminal) -> Result<Exit, Sto
     }
     outcome.next.extend([
         format!("karat check             {}", starters::measures(user, &target)),
-        "karat baseline update   accepts new scores, once something of yours is measured"
-            .to_owned(),
+        "karat baseline update   accepts new scores, once your own system is measured".to_owned(),
     ]);
     outcome.next.extend(ci::to_do(&wanted, origin.as_ref()));
     match terminal.json() {
@@ -88,15 +87,15 @@ pub(crate) fn run(arguments: &InitArgs, terminal: &Terminal) -> Result<Exit, Sto
     Ok(Exit::Pass)
 }
 
-/// Writes the suite from the answers of the server, which is started for it. Where it does not start or answer,
-/// the suite stays as it is, and the note says so.
+/// Starts the server and writes the suite from its answers. If it does not start or answer, the suite is not
+/// changed, and the note says so.
 fn suggested(
     files: &mut [File],
     suite: &Path,
     target: &Target,
     terminal: &Terminal,
 ) -> Result<String, Stop> {
-    terminal.say("starting your server, to write a suite from its answers");
+    terminal.say("starting your server to write a suite from its answers");
     match suggest::of_server(&target.spec()) {
         Ok(made) => {
             if let Some(file) = files.iter_mut().find(|file| file.path == suite) {
@@ -106,8 +105,8 @@ fn suggested(
         }
         Err(stop) if matches!(stop.exit, Exit::Stopped(_)) => Err(stop),
         Err(stop) => Ok(format!(
-            "the suite calls none of the server's tools yet: {}; once tools answer, `karat server suggest` \
-             writes a case for each that only reads",
+            "the suite does not call the server's tools yet: {}; once they answer, write a case for each \
+             read-only tool with `karat server suggest`",
             stop.message
         )),
     }
@@ -115,7 +114,7 @@ fn suggested(
 
 /// Measures the system for the first time and records its scores as the baseline.
 fn recorded(folder: &Path, terminal: &Terminal) -> String {
-    terminal.say("starting your system, to record its first scores");
+    terminal.say("starting your system to record its first scores");
     let arguments = BaselineArgs {
         project: Some(folder.to_owned()),
         out: PathBuf::from("karat-report"),
@@ -126,8 +125,8 @@ fn recorded(folder: &Path, terminal: &Terminal) -> String {
     match baseline::record(&arguments, terminal) {
         Ok(()) => "the first scores of your system are recorded as the baseline".to_owned(),
         Err(stop) => format!(
-            "your system was not measured yet: {}; once it answers, `karat baseline update` records its \
-             scores",
+            "your system was not measured yet: {}; once it answers, record its scores with \
+             `karat baseline update`",
             stop.message
         ),
     }
@@ -150,19 +149,19 @@ fn repository(folder: &Path) -> (PathBuf, PathBuf) {
     }
 }
 
-/// Leaves out the shared files that are there; any other file that is there ends it.
+/// Skips existing shared files; any other existing file is an error.
 fn new_files(
     files: Vec<File>,
     dataset: Option<&Path>,
     outcome: &mut Outcome,
 ) -> Result<Vec<File>, Stop> {
-    // A link that leads nowhere is there too.
+    // A dangling link exists too.
     let there = |path: &Path| path.symlink_metadata().is_ok();
     let mut new = Vec::new();
     let taken = files.iter().filter(|file| !file.shared).map(|file| file.path.as_path());
     if let Some(path) = taken.chain(dataset).find(|path| there(path)) {
         return Err(Stop::bad_input(format!(
-            "{} exists already; nothing was written",
+            "{} already exists; nothing was written",
             path.display()
         )));
     }

@@ -22,10 +22,10 @@ pub(super) struct Origin {
 }
 
 impl Origin {
-    /// From what a user wrote: `URL` or `URL#REF`.
+    /// Parses `URL` or `URL#REF`.
     ///
     /// # Errors
-    /// Says what is wrong with it, without what could be a secret in it.
+    /// The problem, without parts that could be a secret.
     pub(super) fn parse(text: &str) -> Result<Origin, String> {
         let (address, reference) = match text.split_once('#') {
             Some((address, reference)) => (address, Some(reference)),
@@ -34,8 +34,8 @@ impl Origin {
         let found = Address::parse(address)?;
         if found.secret {
             return Err(format!(
-                "an address with a password or token is not written into a file; leave it out, as in \
-                 {}, and let CI log in by other means",
+                "a URL with a password or token must not be written to a file; use {} and let CI log in \
+                 by other means",
                 found.without_secret
             ));
         }
@@ -78,7 +78,7 @@ impl Address {
         // None of these means anything to a shell, to YAML in quotes or to an expression.
         let known = |c: char| c.is_ascii_alphanumeric() || "-._~/:@%+=,[]".contains(c);
         if !address.chars().all(known) || address.len() > LONGEST {
-            return wrong("has characters that an address cannot have, or too many");
+            return wrong("is too long or has invalid characters");
         }
         let (scheme, rest) = if let Some(rest) = address.strip_prefix("https://") {
             ("https://", rest)
@@ -87,7 +87,7 @@ impl Address {
         } else if !address.contains("://") && address.contains('@') {
             ("", address)
         } else {
-            return wrong("is not an address that a CI can clone");
+            return wrong("is not a URL that CI can clone");
         };
         let end = if scheme.is_empty() { ':' } else { '/' };
         let Some((at, path)) = rest.split_once(end) else { return wrong("names no repository") };
@@ -113,7 +113,7 @@ impl Address {
     }
 }
 
-/// A text without the part before an `@`, for a message.
+/// An address without the part before an `@`, for a message.
 fn without_user(address: &str) -> String {
     let (scheme, rest) = match address.split_once("://") {
         Some((scheme, rest)) => (format!("{scheme}://"), rest),
@@ -130,7 +130,7 @@ fn checked_reference(reference: &str) -> Result<String, String> {
     if named && reference.chars().all(known) && reference.len() <= LONGEST {
         return Ok(reference.to_owned());
     }
-    Err(format!("#{} is not a name of a tag, branch or commit", printable(reference)))
+    Err(format!("#{} is not the name of a tag, branch or commit", printable(reference)))
 }
 
 /// An address that was found, without its credentials.

@@ -1,5 +1,5 @@
-//! The starter projects, one for each kind of user. Each is what the user's first `karat check`
-//! measures and passes; the baselines are the scores of what it then runs, recorded by `karat
+//! The starter projects, one for each kind of user. The first `karat check` measures and passes each; the
+//! baselines are the scores of the systems that it runs, recorded by `karat
 //! baseline update` in a project that was just written, and a test holds them to that.
 
 use karat_io::text::printable;
@@ -17,7 +17,7 @@ pub(super) const DATASET: &str = "datasets/starter/v1";
 
 /// Files that are kept out of version control.
 pub(super) const IGNORE: &str = include_str!("../../starter/gitignore");
-/// The files that git must leave as they are.
+/// The files that git must not convert.
 pub(super) const ATTRIBUTES: &str = include_str!("../../starter/gitattributes");
 
 const PROXY: &[Text] = &[
@@ -34,7 +34,7 @@ const SERVER: &[Text] = &[
     ("baselines/server-server.json", include_str!("../../starter/server/baseline.json")),
 ];
 
-/// For a server of the user's own, of which nothing is known yet.
+/// For the user's server, before its tools are known.
 const OWN_SERVER: &[Text] = &[
     ("karat.toml", include_str!("../../starter/server/own.toml")),
     ("suites/starter.yaml", include_str!("../../starter/server/own.yaml")),
@@ -80,8 +80,8 @@ impl Target {
         let words = || command.iter().map(String::as_str).chain(url);
         if let Some(word) = words().find(|word| word.chars().any(char::is_control)) {
             return Err(Stop::bad_input(format!(
-                "{:?}: a command or address with control characters cannot be written down; put \
-                 it into a script",
+                "{:?}: a command or URL with control characters cannot be written to a file; put it \
+                 into a script",
                 printable(word)
             )));
         }
@@ -147,7 +147,7 @@ impl Target {
         }
     }
 
-    /// As the value of `system` in karat.toml; none for what is built in.
+    /// As the value of `system` in karat.toml; `None` for the built-in one.
     fn system(&self) -> Option<String> {
         match self {
             Target::Demo => None,
@@ -172,7 +172,7 @@ impl Target {
     }
 }
 
-/// An address that says how it is reached and gives nothing away.
+/// A URL without secrets.
 fn address(url: &str) -> Result<Target, Stop> {
     let spec = ServerSpec::from_url(url);
     let shown = spec.describe();
@@ -187,7 +187,7 @@ fn address(url: &str) -> Result<Target, Stop> {
     if url.starts_with("http://") || url.starts_with("https://") {
         return Ok(Target::Url(url.to_owned()));
     }
-    Err(Stop::bad_input(format!("--url {shown}: an address begins with http:// or https://")))
+    Err(Stop::bad_input(format!("--url {shown}: a URL starts with http:// or https://")))
 }
 
 /// The files of a project, by their paths in it.
@@ -219,7 +219,7 @@ pub(super) fn files(user: User, target: &Target) -> Vec<(&'static str, String)> 
     files
 }
 
-/// The files of a project for a system of the user's: what is built in goes, with its scores and the
+/// The files of a project for the user's system: without the built-in one, its scores and the
 /// limits that were set for them.
 fn measuring(files: Vec<(&'static str, String)>, own: &Target) -> Vec<(&'static str, String)> {
     let Some(system) = own.system() else { return files };
@@ -256,7 +256,7 @@ fn measuring(files: Vec<(&'static str, String)>, own: &Target) -> Vec<(&'static 
         .collect()
 }
 
-/// A text with the server in its places; what is put in is not looked at again.
+/// A template with the server filled in; filled-in text is not expanded again.
 fn filled(text: &str, own: &Target) -> String {
     let parts = text.split("SERVER").map(|part| part.replace("TARGET", &shell(&own.words())));
     parts.collect::<Vec<_>>().join(&own.toml())

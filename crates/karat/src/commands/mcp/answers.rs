@@ -30,9 +30,9 @@ const WIDTH: usize = 120;
 fn report_file(arguments: &Value, folder: &Folder) -> Result<PathBuf, String> {
     match file(arguments, "report", folder)? {
         Some(path) => Ok(path),
-        None => folder.file(LAST).map_err(|_| {
-            format!("{LAST}: there is no report yet; `karat check` in the project folder makes one")
-        }),
+        None => folder
+            .file(LAST)
+            .map_err(|_| format!("{LAST}: no report yet; run `karat check` in the project folder")),
     }
 }
 
@@ -131,7 +131,7 @@ pub(super) fn lint(arguments: &Value, folder: &Folder) -> Result<Value, String> 
     Ok(findings(&found.findings, count(arguments, 30)))
 }
 
-/// Findings, the most severe first, as far as they were asked for.
+/// The findings, the most severe first, up to the requested number.
 pub(super) fn findings(found: &[Finding], most: usize) -> Value {
     let count = |severity| found.iter().filter(|one| one.severity == severity).count();
     let mut sorted: Vec<&Finding> = found.iter().collect();

@@ -32,8 +32,8 @@ impl Folder {
         message.replace(&real, "").replace(&*self.real.to_string_lossy(), ".")
     }
 
-    /// A file in the folder. A path out of it is refused whether or not something is there, so that an answer
-    /// says nothing about the rest of the machine.
+    /// A file in the folder. A path out of it is refused whether or not it exists: an answer must not reveal
+    /// anything about the rest of the machine.
     pub(super) fn file(&self, written: &str) -> Result<PathBuf, String> {
         let shown = clip(&printable(written), 200).into_owned();
         let outside =
@@ -53,7 +53,7 @@ impl Folder {
                 Ok(found) if found.starts_with(&self.real) => real = found,
                 Ok(_) => return Err(outside()),
                 Err(_) if real.is_symlink() => return Err(outside()),
-                Err(_) => return Err(format!("{shown:?}: the project has no such file")),
+                Err(_) => return Err(format!("{shown:?}: no such file in the project")),
             }
         }
         match real.is_file() {

@@ -91,13 +91,13 @@ impl Server {
             tools::EXPLAIN => answers::explain(&arguments, &folder),
             tools::COMPARE => answers::compare(&arguments, &folder),
             tools::LINT => answers::lint(&arguments, &folder),
-            other => Err(format!("there is no tool {other:?}")),
+            other => Err(format!("unknown tool {other:?}")),
         });
-        read.await.unwrap_or_else(|_| Err("the tool failed; this is a mistake in Karat".to_owned()))
+        read.await.unwrap_or_else(|_| Err("the tool failed; this is a bug in Karat".to_owned()))
     }
 }
 
-/// Returns an error that names what is wrong with the arguments.
+/// Returns an error that names the invalid arguments.
 fn valid(schema: &Compiled, arguments: &Value) -> Result<(), String> {
     let found = schema.check(arguments);
     if let Some(why) = found.not_checked() {

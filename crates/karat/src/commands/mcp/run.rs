@@ -1,4 +1,4 @@
-//! The tools that start programs: Karat itself, as a program of its own, with arguments that are made here.
+//! The tools that start programs: they run Karat in a separate process, with arguments made here.
 //!
 //! One runs at a time, because they share the folder of reports. A call that is cancelled ends its program
 //! with everything that it started.
@@ -22,7 +22,7 @@ use crate::project::Choice;
 
 /// The most bytes that a run may print.
 const MAX_OUTPUT: u64 = 64 << 20;
-/// The time of a scan when none is asked for, in seconds.
+/// The default time of a scan, in seconds.
 const SCAN_SECONDS: u64 = 20;
 
 /// Runs Karat on one project.
@@ -146,7 +146,9 @@ impl Runner {
         let done = tokio::time::timeout(self.time_limit, work).await;
         let (code, stdout) = done.map_err(|_| {
             let seconds = self.time_limit.as_secs();
-            format!("the run took more than {seconds} s and was ended (--time-limit of karat mcp)")
+            format!(
+                "the run took more than {seconds} s and was stopped (--time-limit of karat mcp)"
+            )
         })??;
         // It waits until stderr has been read to its end.
         let _ = process.describe_exit().await;
@@ -166,7 +168,7 @@ impl Ran {
     }
 }
 
-/// The server that is asked for, and the file of the project that has it.
+/// The requested server, and the file of the project that lists it.
 fn named<'a>(arguments: &'a Value, folder: &Folder) -> Result<(&'a str, String), String> {
     let server = text(arguments, "server").ok_or("server is missing")?;
     if let Some(path) = file(arguments, "config", folder)? {
@@ -179,9 +181,11 @@ fn named<'a>(arguments: &'a Value, folder: &Folder) -> Result<(&'a str, String),
     let mut having = usual.filter(has);
     match (having.next(), having.next()) {
         (Some(path), None) => Ok((server, path.display().to_string())),
-        (Some(_), Some(_)) => Err(format!("several files list {server:?}: name one as `config`")),
+        (Some(_), Some(_)) => {
+            Err(format!("several files list {server:?}; choose one with `config`"))
+        }
         (None, _) => Err(format!(
-            "no configuration file of the project lists the server {server:?}; looked at {}",
+            "no config file of the project lists the server {server:?}; searched {}",
             config::IN_PROJECT.join(", ")
         )),
     }

@@ -1,4 +1,4 @@
-//! A build without the feature `parquet`: every use says how to get it.
+//! A build without the feature `parquet`: every use is an error that names it.
 
 use std::path::Path;
 
@@ -35,7 +35,6 @@ pub(crate) fn export(_: &Store, _: Option<i64>, _: &Path) -> Result<usize, Stop>
 
 fn missing() -> Stop {
     Stop::bad_input(
-        "this build of karat has no Parquet; releases have it, and so has a build with `--features \
-         parquet`",
+        "this build of karat does not support Parquet; use a release, or build with `--features parquet`",
     )
 }

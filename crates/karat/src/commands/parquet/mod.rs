@@ -41,7 +41,7 @@ pub(crate) fn are_parquet(files: &[PathBuf]) -> Result<bool, Stop> {
         files.iter().partition(|path| is_parquet(path));
     match (parquet.first(), others.first()) {
         (Some(one), Some(other)) => Err(Stop::bad_input(format!(
-            "{} is Parquet and {} is not: score them one after the other",
+            "{} is Parquet and {} is not; score them separately",
             one.display(),
             other.display()
         ))),

@@ -28,8 +28,8 @@ pub(crate) fn ready(_: Option<&Path>) -> Result<(), Stop> {
 
 /// Scores files of traces.
 pub(crate) fn traces(arguments: &AgentScoreArgs) -> Result<Report, Stop> {
-    let not_kept = "the traces of a table are scored in one pass and not kept; export those that you \
-                    want to look at as JSON lines";
+    let not_kept = "the traces of a table are scored in one pass and not kept; export them as JSON \
+                    Lines";
     refuse(
         &[
             ("--verdicts", arguments.verdicts.is_some()),

@@ -59,6 +59,6 @@ pub(super) fn read(written: &str) -> Result<Map<String, Value>, Stop> {
     };
     match value {
         Value::Object(fields) => Ok(fields),
-        _ => Err(Stop::bad_input("--input: the arguments of a call are a JSON object")),
+        _ => Err(Stop::bad_input("--input: expected a JSON object")),
     }
 }

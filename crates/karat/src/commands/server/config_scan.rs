@@ -36,7 +36,7 @@ pub(super) fn of_file(
         .collect();
     if judged.is_empty() {
         let path = path.display();
-        return Err(Stop::not_measured(format!("{path}: there is no server in it")));
+        return Err(Stop::not_measured(format!("{path}: no servers in the file")));
     }
     let findings: Vec<&Finding> = judged.iter().flat_map(|(_, _, findings)| findings).collect();
     if let Some(file) = &arguments.sarif {
@@ -60,7 +60,7 @@ pub(super) fn of_file(
         for (name, server, findings) in &judged {
             let server = match server {
                 Ok(server) => server.clone(),
-                Err(why) => format!("cannot be used: {why}"),
+                Err(why) => format!("invalid: {why}"),
             };
             let _ = writeln!(out, "{}: {}", printable(name), printable(&server));
             for Finding { rule, severity, message, .. } in findings {
@@ -70,7 +70,7 @@ pub(super) fn of_file(
         let count = |severity| findings.iter().filter(|one| one.severity == severity).count();
         let _ = writeln!(
             out,
-            "\n{}: {} servers; {} errors, {} warnings, {} notes; none was started (--server NAME scans one)",
+            "\n{}: {} servers; {} errors, {} warnings, {} notes; no server was started; scan one with --server NAME",
             path.display(),
             judged.len(),
             count(Severity::Error),

@@ -16,9 +16,9 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     let rule = |name| Rule {
         id: name,
         severity: Severity::Error,
-        summary: "a detector finds text that is meant to misuse a model, or is hidden from people",
-        help: "Models read definitions, instructions and results as orders. Remove the text, or, if it \
-               is harmless, say the same plainly; --allow switches a detector off.",
+        summary: "a detector found text that is meant to misuse a model or is hidden from people",
+        help: "Models may follow text in definitions, instructions and results. Remove the text or, if it \
+               is harmless, reword it; --allow skips a detector.",
     };
     DETECTORS.iter().map(|detector| rule(detector.name)).collect()
 });

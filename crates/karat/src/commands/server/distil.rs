@@ -23,11 +23,11 @@ pub(crate) fn record(arguments: &ServerRecordArgs, terminal: &Terminal) -> Resul
     let path = &arguments.output;
     if path.symlink_metadata().is_ok() && !arguments.force {
         let path = path.display();
-        return Err(Stop::bad_input(format!("{path} exists already; --force replaces it")));
+        return Err(Stop::bad_input(format!("{path} already exists; replace it with --force")));
     }
     let spec = target::needed(&arguments.target, terminal)?;
     let wrong = |error: &std::io::Error| {
-        Stop::bad_input(format!("{}: the file cannot be written: {error}", path.display()))
+        Stop::bad_input(format!("{}: cannot write: {error}", path.display()))
     };
     let recorder = Recorder::create(path).map_err(|error| wrong(&error))?.without_private();
     let options = Options {
@@ -42,7 +42,7 @@ pub(crate) fn record(arguments: &ServerRecordArgs, terminal: &Terminal) -> Resul
     let how = ended?;
     if is_silent {
         return Err(Stop::not_measured(format!(
-            "the server sent nothing, so {} is not written: {how}",
+            "the server sent nothing; {} was not written: {how}",
             path.display()
         )));
     }
@@ -58,12 +58,15 @@ pub(crate) fn distil(arguments: &DistilArgs, terminal: &Terminal) -> Result<Exit
         suggest::check_output(path, arguments.force)?;
     }
     let spec = target::spec(&arguments.target, terminal)?;
+    if spec.is_none() {
+        target::refuse_options(&arguments.target)?;
+    }
     let options = Options::default();
     let work = async {
         let server = spec.as_ref().map(|spec| (spec, &options));
         Ok(distil::distil(&arguments.recording, arguments.allow_destructive, server).await?)
     };
-    let found = until_stopped(work, "interrupted; no suite is written")?;
+    let found = until_stopped(work, "interrupted; no suite was written")?;
     if let Some(path) = output {
         write_atomic(path, found.text.as_bytes())?;
     }

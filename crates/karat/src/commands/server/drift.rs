@@ -1,4 +1,4 @@
-//! `karat server drift`: a live server against what was accepted of it: definitions, instructions, and the
+//! `karat server drift`: a live server against its accepted state: definitions, instructions, and the
 //! answers of canary calls.
 
 use std::fmt::Write as _;
@@ -34,12 +34,12 @@ struct Accepted {
     instructions: Option<Option<String>>,
 }
 
-/// Compares, or accepts what the server serves now.
+/// Compares, or accepts the present state of the server.
 pub(crate) fn drift(arguments: &DriftArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let file = &arguments.definitions;
     if arguments.update && arguments.canaries.is_some() {
         return Err(Stop::bad_input(
-            "--update accepts definitions; canary calls are accepted in their suite",
+            "--update cannot be used with --canaries; accept canary calls in their suite",
         ));
     }
     let before = if arguments.update { None } else { Some(accepted(file)?) };
@@ -53,7 +53,7 @@ pub(crate) fn drift(arguments: &DriftArgs, terminal: &Terminal) -> Result<Exit, 
     let instructions = served.instructions.take().map(|text| served.redactor.hidden(text));
     let Some(before) = before else {
         if served.tools.is_empty() {
-            return Err(Stop::not_measured("the server offers no tools, so nothing is written"));
+            return Err(Stop::not_measured("the server offers no tools; nothing was written"));
         }
         let document =
             json!({"schema": SCHEMA, "instructions": instructions, "tools": served.tools});
@@ -94,14 +94,14 @@ pub(crate) fn drift(arguments: &DriftArgs, terminal: &Terminal) -> Result<Exit, 
 fn accepted(file: &Path) -> Result<Accepted, Stop> {
     if !file.exists() {
         return Err(Stop::bad_input(format!(
-            "{} does not exist; --update writes the definitions of the server to it",
+            "{} does not exist; write the definitions of the server to it with --update",
             file.display()
         )));
     }
     let value: Value = input::load(file, &Limits::default())?;
     let tools = lint::listed(file, &value)?;
     if tools.is_empty() {
-        return Err(Stop::bad_input(format!("{}: there is no tool in it", file.display())));
+        return Err(Stop::bad_input(format!("{}: no tools in the file", file.display())));
     }
     let instructions = value.get("instructions").map(|text| text.as_str().map(str::to_owned));
     Ok(Accepted { tools, instructions })
@@ -138,7 +138,7 @@ fn canary_calls(entry: &Entry<Suites>) -> Result<(usize, Vec<Finding>), Stop> {
             severity: drift::CANARY.severity,
             tool: item.tags.get("tool").cloned().unwrap_or_default(),
             at: item.id.clone(),
-            message: reason.unwrap_or_else(|| "it does not pass".to_owned()),
+            message: reason.unwrap_or_else(|| "it failed".to_owned()),
             ..Finding::default()
         }
     };

@@ -31,11 +31,14 @@ pub(crate) fn lint(arguments: &LintArgs, terminal: &Terminal) -> Result<Exit, St
     }
     check_allowed(&arguments.findings.allow)?;
     let (source, outcome) = match &arguments.tools {
-        Some(path) => (path.display().to_string(), of_file(path, &arguments.findings.allow)?),
+        Some(path) => {
+            target::refuse_options(&arguments.target)?;
+            (path.display().to_string(), of_file(path, &arguments.findings.allow)?)
+        }
         None => {
             let spec = target::spec(&arguments.target, terminal)?.ok_or_else(|| {
                 Stop::bad_input(
-                    "name a server: a command after `--`, --url, --server NAME, or --tools FILE",
+                    "missing server: pass a command after `--`, --url, --server NAME, or --tools FILE",
                 )
             })?;
             let recording = Recording::begin(&arguments.record)?;
@@ -74,7 +77,7 @@ pub(super) fn check_allowed(allow: &[String]) -> Result<(), Stop> {
     };
     let near = input::nearest(id, rules.iter().map(|rule| rule.id));
     let hint = near.map(|near| format!(" (did you mean {near:?}?)")).unwrap_or_default();
-    Err(Stop::bad_input(format!("--allow: there is no rule {id:?}{hint}")))
+    Err(Stop::bad_input(format!("--allow: unknown rule {id:?}{hint}; --rules lists all")))
 }
 
 /// Lints a file of definitions.
@@ -98,14 +101,12 @@ fn of_server(
 
 fn judge(source: &str, served: &Served, allow: &[String]) -> Result<Outcome, Stop> {
     if served.tools.is_empty() {
-        return Err(Stop::not_measured(format!(
-            "{source} offers no tools, so there is nothing to judge"
-        )));
+        return Err(Stop::not_measured(format!("{source} offers no tools to check")));
     }
     Ok(judged(served, allow))
 }
 
-/// Judges what a server serves; without tools that is its instructions.
+/// Checks the definitions of a server; without tools, its instructions.
 pub(super) fn judged(served: &Served, allow: &[String]) -> Outcome {
     let settings = Settings {
         count_tokens: &karat_core::tokens::count,
@@ -118,7 +119,7 @@ pub(super) fn judged(served: &Served, allow: &[String]) -> Outcome {
     outcome
 }
 
-/// Definitions are judged as they were served; what is shown of them has no secrets in it.
+/// Checks the definitions as served, and shows them without secrets.
 fn hide(outcome: &mut Outcome, redactor: &Redactor) {
     let findings = outcome.findings.iter_mut();
     let texts = findings.flat_map(|found| [&mut found.tool, &mut found.at, &mut found.message]);
@@ -148,7 +149,7 @@ pub(super) fn listed(path: &Path, value: &Value) -> Result<Vec<Value>, Stop> {
     match list {
         Value::Array(tools) => Ok(tools.clone()),
         _ => Err(Stop::bad_input(format!(
-            "{}: this is neither a list of tools nor an answer to tools/list",
+            "{}: not a list of tools or an answer to tools/list",
             path.display()
         ))),
     }
@@ -168,7 +169,7 @@ pub(super) fn from_server(spec: &ServerSpec, options: &Options) -> Result<Served
     until_stopped(listing, "interrupted")
 }
 
-/// The findings, tool by tool, then what they add up to.
+/// The findings, tool by tool, then their totals.
 fn text(source: &str, outcome: &Outcome) -> String {
     let mut out = String::new();
     let mut tool: Option<&str> = None;

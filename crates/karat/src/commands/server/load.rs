@@ -19,7 +19,7 @@ use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 use crate::work::until_stopped_on_one_thread;
 
-/// The bytes at the start of a file that show what it is, and the largest part.
+/// The bytes at the start of a file that identify it, and the largest part.
 const HEAD: u64 = 200;
 const MAX_PART_BYTES: u64 = 1 << 30;
 
@@ -45,7 +45,7 @@ pub(crate) fn load(arguments: &LoadArgs, terminal: &Terminal) -> Result<Exit, St
         progress: std::sync::Arc::new(terminal.progress("load")),
     };
     let work = async { collect(&entry, &context).await.map_err(Stop::from) };
-    let collected = until_stopped_on_one_thread(work, "interrupted; nothing is reported")?;
+    let collected = until_stopped_on_one_thread(work, "interrupted; no report was written")?;
     let report = report(&entry, &collected, Some(context.folder))?;
     if let Some(path) = &arguments.part {
         let part = Part::of(&entry, &collected, report.clone())?;
@@ -54,7 +54,7 @@ pub(crate) fn load(arguments: &LoadArgs, terminal: &Terminal) -> Result<Exit, St
     check::conclude(report, &entry.common.gate, &run, terminal)
 }
 
-/// Puts the loads of several generators together, if that is what the files are.
+/// Merges the load of several generators, if the files are parts of one.
 pub(crate) fn merge(
     files: &[PathBuf],
     run: &CheckArgs,
@@ -78,7 +78,9 @@ pub(crate) fn merge(
     if count < files.len() {
         let other = files.iter().find(|path| !is_part(path)).map(|path| path.display().to_string());
         let other = other.unwrap_or_default();
-        return Err(Stop::bad_input(format!("{other}: not a part of a load, as the others are")));
+        return Err(Stop::bad_input(format!(
+            "{other}: not the part of a load, unlike the other files"
+        )));
     }
     check::ready(run)?;
     let limits = Limits { bytes: MAX_PART_BYTES, ..Limits::default() };
@@ -96,7 +98,7 @@ fn policy(arguments: &LoadArgs) -> Result<Policy, Stop> {
     ] {
         let Some(max) = max else { continue };
         if !max.is_finite() || max < 0.0 {
-            return Err(Stop::bad_input(format!("{flag}: a limit must not be negative")));
+            return Err(Stop::bad_input(format!("{flag} must not be negative")));
         }
         policy.metrics.insert(id.to_owned(), Rule { max: Some(max), ..Rule::default() });
     }
@@ -108,7 +110,7 @@ fn config(arguments: &LoadArgs, terminal: &Terminal) -> Result<Config, Stop> {
     let named = suite.as_ref().and_then(|suite| suite.server.as_ref());
     let server = target::spec_or(&arguments.target, named, terminal)?.ok_or_else(|| {
         Stop::bad_input(
-            "name a server: a command after `--`, --url, --server NAME, or mcp_server in the suite",
+            "missing server: pass a command after `--`, --url, --server NAME, or name it as mcp_server in the suite",
         )
     })?;
     let wrong = |flag: &str| {

@@ -18,7 +18,7 @@ use crate::work::until_stopped;
 /// Set if addresses are to be opened in the browser.
 static OPENS: OnceLock<()> = OnceLock::new();
 
-/// Shows what a person must do to log in. On stderr, also with `--quiet`: without it nothing goes on.
+/// Shows the instructions for logging in, on stderr. Also with `--quiet`: the login waits for the person.
 pub(crate) fn show_prompt(prompt: &Prompt) {
     let _ = writeln!(std::io::stderr(), "{}", for_log(&printable(&prompt.to_string())));
     if let (Some(()), Prompt::Browser { url } | Prompt::Device { url, .. }) = (OPENS.get(), prompt)
@@ -36,10 +36,10 @@ pub(crate) fn login(arguments: &LoginArgs, terminal: &Terminal) -> Result<Exit, 
     }
     let options = Options::default();
     let work = async { auth::login(&spec, &options).await.map_err(target::not_started) };
-    let kept = until_stopped(work, "interrupted: there is no login")?;
+    let kept = until_stopped(work, "interrupted; not logged in")?;
     let lasts = match kept.can_refresh {
-        true => "it is refreshed when it expires",
-        false => "it cannot be refreshed: log in again when it expires",
+        true => "the token is refreshed when it expires",
+        false => "the token cannot be refreshed: log in again when it expires",
     };
     terminal.say(&printable(&format!("logged in at {}; {lasts}", described(&kept))));
     Ok(Exit::Pass)
@@ -55,11 +55,11 @@ pub(crate) fn logout(arguments: &LogoutArgs, terminal: &Terminal) -> Result<Exit
     }
     if found.is_empty() {
         let server = arguments.url.as_deref().map(|url| format!(" at {url}")).unwrap_or_default();
-        return Err(Stop::bad_input(printable(&format!("there is no login{server} to forget"))));
+        return Err(Stop::bad_input(printable(&format!("no stored login{server}"))));
     }
     for login in &found {
         auth::logout(login).map_err(Stop::bad_input)?;
-        terminal.say(&printable(&format!("forgot the login at {}", described(login))));
+        terminal.say(&printable(&format!("deleted the login at {}", described(login))));
     }
     Ok(Exit::Pass)
 }

@@ -27,7 +27,7 @@ pub(crate) fn migration(arguments: &MigrationArgs, terminal: &Terminal) -> Resul
     if let Some(id) =
         arguments.findings.allow.iter().find(|id| rules.iter().all(|rule| rule.id != **id))
     {
-        return Err(Stop::bad_input(format!("--allow: there is no rule {id:?}")));
+        return Err(Stop::bad_input(format!("--allow: unknown rule {id:?}; --rules lists all")));
     }
     let spec = target::needed(&arguments.target, terminal)?;
     let settings = Settings { known: probing::known(&arguments.set)? };

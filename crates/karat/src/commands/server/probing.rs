@@ -1,4 +1,4 @@
-//! Shared by `karat server fuzz` and `attack`: reading their arguments, and showing what was
+//! Shared by `karat server fuzz` and `attack`: reads their arguments, and shows what was
 //! found.
 
 use std::fmt::Write as _;
@@ -30,7 +30,7 @@ use crate::work::until_stopped_twice;
 
 /// The exit code after an interrupt.
 const INTERRUPTED: u8 = 130;
-/// The width of what is found.
+/// The width of the findings.
 const WIDTH: usize = 100;
 
 /// The server that is meant; one must be.
@@ -53,7 +53,7 @@ pub(super) fn known(set: &[String]) -> Result<Map<String, Value>, Stop> {
             let value = serde_json::from_str(text).unwrap_or_else(|_| Value::from(text));
             Ok((name.to_owned(), value))
         }
-        _ => Err(Stop::bad_input(format!("--set: write {written:?} as NAME=VALUE"))),
+        _ => Err(Stop::bad_input(format!("--set: expected NAME=VALUE, found {written:?}"))),
     };
     set.iter().map(read).collect()
 }

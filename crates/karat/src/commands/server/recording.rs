@@ -49,5 +49,5 @@ impl<'a> Recording<'a> {
 }
 
 fn wrong(path: &Path, error: &std::io::Error) -> Stop {
-    Stop::bad_input(format!("--record {}: the file cannot be written: {error}", path.display()))
+    Stop::bad_input(format!("--record {}: cannot write: {error}", path.display()))
 }

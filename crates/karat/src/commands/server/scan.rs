@@ -1,4 +1,4 @@
-//! `karat server scan`: lint, detectors, a short fuzz, latencies and what a server can reach, in one table.
+//! `karat server scan`: lint, detectors, a short fuzz, latencies and the reach of a server, in one table.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ const LISTED: usize = 40;
 const WIDTH: usize = 160;
 /// The number of listings that are timed where no tool may be called.
 const LISTINGS: usize = 10;
-/// The least time for looking at what the server can reach.
+/// The minimum time for checking what the server can reach.
 const LEAST_REACH: Duration = Duration::from_secs(2);
 
 /// Scans a server.
@@ -151,7 +151,7 @@ fn listing_latency(spec: &ServerSpec, options: &Options) -> Result<Option<Latenc
     until_stopped(listing, "interrupted")
 }
 
-/// The scan of a server none of whose tools may be called: it ends by what was found in the definitions.
+/// The scan of a server without callable tools: its exit code follows from the definitions.
 fn without_calls(
     spec: &ServerSpec,
     linted: &karat_server::lint::Outcome,
@@ -175,7 +175,7 @@ fn without_calls(
     } else {
         let mut out = listed(linted);
         out.push_str(&counts(&spec.describe(), linted, None));
-        let _ = writeln!(out, "no tool was called, so nothing is known about its answers");
+        let _ = writeln!(out, "no tool was called; its answers were not checked");
         if let Some(Latency { n, p50, max, .. }) = latency {
             let _ = writeln!(out, "latency of {n} listings: p50 {p50:.1} ms, longest {max:.1} ms");
         }
@@ -206,7 +206,7 @@ fn reached(
     terminal: &Terminal,
 ) -> Result<Result<Vec<Reach>, String>, Stop> {
     if stop.is_made() {
-        return Ok(Err("not tried, since the scan was interrupted".to_owned()));
+        return Ok(Err("not tried: the scan was interrupted".to_owned()));
     }
     "reach".clone_into(&mut common.name);
     let config = attack::Config {
@@ -242,15 +242,15 @@ fn reach_rows(server: &ServerSpec, reached: &Result<Vec<Reach>, String>) -> Stri
                     name,
                     match (thing.through.as_slice(), thing.is_tried) {
                         ([], true) if thing.is_cut_short => {
-                            format!("{what}: not in the calls tried")
+                            format!("{what}: not found in the calls that were tried")
                         }
                         ([], true) => format!("{what}: no"),
                         ([], false) if thing.is_cut_short => {
-                            format!("{what}: unknown, timed out")
+                            format!("{what}: unknown; timed out")
                         }
-                        ([], false) => format!(
-                            "{what}: unknown, no tool that was called takes them as a parameter"
-                        ),
+                        ([], false) => {
+                            format!("{what}: unknown; no called tool takes them as a parameter")
+                        }
                         (through, _) => format!("{what}: yes, through {}", through.join(", ")),
                     },
                 );
@@ -261,10 +261,10 @@ fn reach_rows(server: &ServerSpec, reached: &Result<Vec<Reach>, String>) -> Stri
     row(
         "process",
         match (&server.url, is_apart) {
-            (Some(_), _) => "not started by Karat, so its rights are not known".to_owned(),
-            (None, true) => "kept apart from the machine (--isolate)".to_owned(),
+            (Some(_), _) => "not started by Karat; its rights are unknown".to_owned(),
+            (None, true) => "in a sandbox (--isolate)".to_owned(),
             (None, false) => {
-                "runs as you, with your files and network; --isolate bwrap keeps it apart"
+                "runs with your rights, files and network; --isolate bwrap runs it in a sandbox"
                     .to_owned()
             }
         },

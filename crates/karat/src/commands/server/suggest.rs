@@ -38,7 +38,7 @@ pub(crate) fn suggest(arguments: &SuggestArgs, terminal: &Terminal) -> Result<Ex
     let options = recording.options(arguments.times.timeout_ms, arguments.times.start_timeout_ms);
     say_isolation(&spec, terminal);
     let work = async { Ok(suggest::suggest(&spec, &options, &settings).await?) };
-    let found = recording.finish(until_stopped(work, "interrupted; no suite is written"))?;
+    let found = recording.finish(until_stopped(work, "interrupted; no suite was written"))?;
     target::say_remarks(terminal, &options);
     if let Some(path) = output {
         write_atomic(path, found.text.as_bytes())?;
@@ -73,12 +73,12 @@ pub(crate) fn suggest(arguments: &SuggestArgs, terminal: &Terminal) -> Result<Ex
     Ok(Exit::Pass)
 }
 
-/// A server that is started as it is needs its user's files: package runners have their caches there.
+/// A server without isolation can use its user's files: package runners have their caches there.
 fn say_isolation(spec: &ServerSpec, terminal: &Terminal) {
     if spec.command.is_some() && spec.isolate.is_none() {
         terminal.say(
-            "the server runs as you do, since package runners and servers with data need your files; only \
-             tools that read are called; --isolate bwrap keeps it apart",
+            "the server runs with your rights, because package runners and servers with data need your files; \
+             only read-only tools are called; --isolate bwrap runs it in a sandbox",
         );
     }
 }
@@ -91,7 +91,7 @@ pub(crate) fn propose(arguments: &ProposeArgs, terminal: &Terminal) -> Result<Ex
         (_, Some(uri), _) => (Feature::Resource, uri),
         (_, _, Some(name)) => (Feature::Prompt, name),
         (None, None, None) => {
-            return Err(Stop::bad_input("name a --tool, a --resource or a --prompt"));
+            return Err(Stop::bad_input("one of --tool, --resource and --prompt is required"));
         }
     };
     let input = call::read(&arguments.input)?;
@@ -121,13 +121,13 @@ pub(crate) fn of_server(spec: &ServerSpec) -> Result<Suggestion, Stop> {
 pub(super) fn check_output(path: &Path, force: bool) -> Result<(), Stop> {
     if path.symlink_metadata().is_ok() && !force {
         let path = path.display();
-        return Err(Stop::bad_input(format!("{path} exists already; --force replaces it")));
+        return Err(Stop::bad_input(format!("{path} already exists; replace it with --force")));
     }
     let is_yaml = path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
     match is_yaml {
         true => Ok(()),
         false => {
-            Err(Stop::bad_input("--output: the suite is YAML; name a file such as suite.yaml"))
+            Err(Stop::bad_input("--output: the suite is YAML; use an extension such as suite.yaml"))
         }
     }
 }

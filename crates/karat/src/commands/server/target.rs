@@ -1,4 +1,4 @@
-//! From the command line to the server that is meant.
+//! From the command line to the spec of a server.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, Read as _};
@@ -43,7 +43,7 @@ pub(crate) fn spec(
                 (None, [only]) => servers.server(only)?,
                 (None, _) => {
                     return Err(Stop::bad_input(printable(&format!(
-                        "--config {}: choose one of its servers with --server: {}",
+                        "--config {}: choose a server with --server: {}",
                         file.display(),
                         names.join(", ")
                     ))));
@@ -57,15 +57,25 @@ pub(crate) fn spec(
     Ok(Some(refined(&arguments.reach, spec)?))
 }
 
+/// Refuses options on the connection to a server where none is used.
+pub(crate) fn refuse_options(arguments: &TargetArgs) -> Result<(), Stop> {
+    match arguments.options().first() {
+        Some(option) => Err(Stop::bad_input(format!(
+            "{option} requires a server: a command after `--`, --url, or --server NAME"
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// The server that the arguments name.
 pub(crate) fn needed(arguments: &TargetArgs, terminal: &Terminal) -> Result<ServerSpec, Stop> {
     spec(arguments, terminal)?.ok_or_else(|| {
-        Stop::bad_input("name a server: a command after `--`, --url, or --server NAME")
+        Stop::bad_input("missing server: pass a command after `--`, --url, or --server NAME")
     })
 }
 
-/// The server that the arguments name, or else the one that the suite names: refined either way as
-/// the arguments say.
+/// The server that the arguments name, or else the one that the suite names, with the options of the
+/// arguments.
 pub(crate) fn spec_or(
     arguments: &TargetArgs,
     suite: Option<&Value>,
@@ -88,8 +98,7 @@ pub(crate) fn spec_or(
     Ok(Some(refined(&arguments.reach, found.spec)?))
 }
 
-/// The server of this name in the files that lie where such files usually lie, if one of them alone
-/// has it.
+/// The server with this name in the usual config files, if exactly one of them has it.
 fn discovered(name: &str, terminal: &Terminal) -> Result<ServerSpec, Stop> {
     let mut having = Vec::new();
     let mut others = Vec::new();
@@ -111,18 +120,17 @@ fn discovered(name: &str, terminal: &Terminal) -> Result<ServerSpec, Stop> {
             Ok(spec)
         }
         [] if others.is_empty() => Err(Stop::bad_input(format!(
-            "--server {name:?}: no server config file was found in the usual places; name one with \
-             --config"
+            "--server {name:?}: found no config file in the usual places; name one with --config"
         ))),
         [] => Err(Stop::bad_input(printable(&format!(
-            "--server {name:?}: no file of servers has it; {}; name another with --config",
+            "--server {name:?}: no config file has it; {}; name another file with --config",
             others.join("; ")
         )))),
         several => {
             let paths: Vec<String> =
                 several.iter().map(|servers| servers.path().display().to_string()).collect();
             Err(Stop::bad_input(format!(
-                "--server {name:?} is in several files: {}; name the one that is meant with --config",
+                "--server {name:?} is in several files: {}; choose one with --config",
                 paths.join(", ")
             )))
         }
@@ -132,13 +140,12 @@ fn discovered(name: &str, terminal: &Terminal) -> Result<ServerSpec, Stop> {
 fn refined(arguments: &ReachArgs, mut spec: ServerSpec) -> Result<ServerSpec, Stop> {
     if spec.url.is_some() && !(arguments.env.is_empty() && arguments.cwd.is_none()) {
         return Err(Stop::bad_input(
-            "-e and --cwd are for a server that Karat starts; this one is reached at a url",
+            "-e and --cwd apply to a server that Karat starts, not to a URL",
         ));
     }
     if spec.command.is_some() && !arguments.headers.is_empty() {
         return Err(Stop::bad_input(
-            "--header is for a server at a url; this one is started by a command (-e sets its \
-             variables)",
+            "--header applies to a server at a URL, not to a command; set variables with -e",
         ));
     }
     spec.env.extend(pairs(&arguments.env, '=', "-e", "KEY=VALUE")?);
@@ -161,7 +168,7 @@ fn refined(arguments: &ReachArgs, mut spec: ServerSpec) -> Result<ServerSpec, St
             let known: Vec<String> = Revision::ALL.iter().map(ToString::to_string).collect();
             let known = known.join(", ");
             Stop::bad_input(format!(
-                "--protocol: {text:?} is not an MCP revision; there are: {known}"
+                "--protocol: unknown MCP revision {text:?}; expected one of {known}"
             ))
         })?;
         spec.protocol = Some(revision);
@@ -176,7 +183,7 @@ fn refined(arguments: &ReachArgs, mut spec: ServerSpec) -> Result<ServerSpec, St
 /// The longest token that is read from stdin.
 const MAX_TOKEN_BYTES: u64 = 16 << 10;
 
-/// The login: the flags take the place of the one in the spec.
+/// The login: the flags replace the one in the spec.
 fn log_in(arguments: &AuthArgs, spec: &mut ServerSpec) -> Result<(), Stop> {
     let Some(kind) = arguments.auth else { return Ok(()) };
     let kind = match kind {
@@ -185,10 +192,10 @@ fn log_in(arguments: &AuthArgs, spec: &mut ServerSpec) -> Result<(), Stop> {
         Auth::Device => AuthKind::Device,
         Auth::Token => AuthKind::Token,
     };
-    // Arguments are seen by every user of the machine, and kept by shells.
+    // Every user of the machine sees arguments, and shells keep them.
     let secret = |flag: &str, value: &Option<String>| match value {
         Some(text) if !text.contains("${") => Err(Stop::bad_input(format!(
-            "{flag}: a secret does not belong on the command line; set a variable and write '${{NAME}}'"
+            "{flag}: do not pass a secret on the command line; set a variable and pass '${{NAME}}'"
         ))),
         value => Ok(value.clone()),
     };
@@ -218,7 +225,7 @@ fn token_of_stdin() -> Result<String, Stop> {
     let read = stdin.read_line(&mut line);
     match (read, line.trim()) {
         (Ok(_), token) if !token.is_empty() => Ok(token.replace("${", "$${")),
-        _ => Err(Stop::bad_input("--access-token -: there is no token on stdin")),
+        _ => Err(Stop::bad_input("--access-token -: no token on stdin")),
     }
 }
 
@@ -237,8 +244,8 @@ fn answer(arguments: &PolicyArgs, spec: &mut ServerSpec) -> Result<(), Stop> {
         };
         policies.elicitation = Elicitation::try_from(value).map_err(|_| {
             Stop::bad_input(
-                "--elicitation: write decline, cancel, defaults, refuse, or a JSON object with \
-                 what is filled in",
+                "--elicitation: expected decline, cancel, defaults, refuse, or a JSON object to fill \
+                 in",
             )
         })?;
     }
@@ -249,7 +256,7 @@ fn answer(arguments: &PolicyArgs, spec: &mut ServerSpec) -> Result<(), Stop> {
             match path.to_str() {
                 _ if root.contains("://") => Ok(root.clone()),
                 Some(path) if Path::new(path).is_dir() => Ok(path.to_owned()),
-                _ => Err(Stop::bad_input(format!("--roots {root}: there is no such folder"))),
+                _ => Err(Stop::bad_input(format!("--roots {root}: no such folder"))),
             }
         };
         policies.roots = Roots::List(arguments.roots.iter().map(root).collect::<Result<_, _>>()?);
@@ -260,7 +267,7 @@ fn answer(arguments: &PolicyArgs, spec: &mut ServerSpec) -> Result<(), Stop> {
     Ok(())
 }
 
-/// The way a session that did not begin ends Karat.
+/// The error for a session that did not start.
 pub(crate) fn not_started(error: StartError) -> Stop {
     match error {
         StartError::Spec { why } => Stop::bad_input(why),
@@ -300,7 +307,7 @@ fn isolate(arguments: &IsolationArgs, spec: &mut ServerSpec) -> Result<(), Stop>
         spec.isolate = Some(isolation);
     } else if isolation != Isolation::default() {
         return Err(Stop::bad_input(
-            "--allow-network, --mount, --image and --limit are for --isolate bwrap or docker",
+            "--allow-network, --mount, --image and --limit require --isolate bwrap or docker",
         ));
     }
     Ok(())
@@ -309,7 +316,7 @@ fn isolate(arguments: &IsolationArgs, spec: &mut ServerSpec) -> Result<(), Stop>
 fn set_limit(isolation: &mut Isolation, limit: &str) -> Result<(), Stop> {
     let wrong = || {
         Stop::bad_input(format!(
-            "--limit {limit}: write memory=512m, processes=64, cpu=60, file=100m or cpus=2"
+            "--limit {limit}: expected memory=512m, processes=64, cpu=60, file=100m or cpus=2"
         ))
     };
     let (what, amount) = limit.split_once('=').ok_or_else(wrong)?;
@@ -345,7 +352,7 @@ pub(crate) fn pairs(
                 Ok((key.trim().to_owned(), value.to_owned()))
             }
             // The pair itself may be a secret, so it is not repeated.
-            _ => Err(Stop::bad_input(format!("{flag}: write it as {form}"))),
+            _ => Err(Stop::bad_input(format!("{flag}: expected {form}"))),
         })
         .collect()
 }

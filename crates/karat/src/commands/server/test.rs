@@ -23,7 +23,7 @@ use crate::project;
 pub(crate) fn test(arguments: &ServerTestArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let suite = match is_stdin(arguments) {
         true if arguments.update => {
-            return Err(Stop::bad_input("--update: a suite from standard input has no snapshots"));
+            return Err(Stop::bad_input("--update: a suite from stdin has no snapshots"));
         }
         true => Suite::parse(Path::new("stdin.yaml"), &standard_input()?)?,
         false => Suite::load(&arguments.suite)?,
@@ -67,9 +67,9 @@ fn standard_input() -> Result<Vec<u8>, Stop> {
     let mut bytes = Vec::new();
     let limit = Limits::default().bytes;
     let read = std::io::stdin().lock().take(limit + 1).read_to_end(&mut bytes);
-    read.map_err(|error| Stop::bad_input(format!("standard input: {error}")))?;
+    read.map_err(|error| Stop::bad_input(format!("stdin: {error}")))?;
     if bytes.len() as u64 > limit {
-        return Err(Stop::bad_input(format!("standard input: more than {limit} bytes")));
+        return Err(Stop::bad_input(format!("stdin: more than {limit} bytes")));
     }
     Ok(bytes)
 }
@@ -83,7 +83,7 @@ fn last_failed(
     let path = arguments.out.join("report.json");
     if !path.exists() {
         return Err(Stop::bad_input(format!(
-            "--last-failed: there is no report of an earlier run at {}",
+            "--last-failed: no report of an earlier run at {}",
             path.display()
         )));
     }
@@ -94,7 +94,7 @@ fn last_failed(
     let mut items = items.flatten().filter_map(Value::as_array).flatten().peekable();
     if items.peek().is_none() {
         let (path, name) = (path.display(), &suite.name);
-        return Err(Stop::bad_input(format!("--last-failed: {path} is not about {name:?}")));
+        return Err(Stop::bad_input(format!("--last-failed: {path} has no report of {name:?}")));
     }
     let failed = |item: &&Value| item.pointer("/metrics/pass_rate") != Some(&json!(1.0));
     let id = |item: &Value| item.get("id").and_then(Value::as_str).map(str::to_owned);
@@ -102,7 +102,7 @@ fn last_failed(
     let known = |id: &String| suite.cases.iter().any(|case| case.id == *id) || id.contains('/');
     let found: BTreeSet<String> = found.into_iter().filter(known).collect();
     if found.is_empty() {
-        terminal.say("no case failed in the last run: all are run");
+        terminal.say("no case failed in the last run; running all");
     }
     Ok(found)
 }
