@@ -1,5 +1,5 @@
-//! What a gate over traces must not be fooled by, through the binary: runs that could not be made,
-//! flags without effect, expectations that nothing was observed for.
+//! A gate over traces is not fooled by runs that failed, by flags without effect, or by expectations without
+//! observations.
 
 use crate::common;
 

@@ -1,4 +1,4 @@
-//! What a person sees of a project: its name, what it measures and nothing else, and errors with their place.
+//! The output for people shows the name of a project, the entries that it has, and errors with their place.
 
 use crate::common;
 

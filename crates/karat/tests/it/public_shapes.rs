@@ -1,5 +1,5 @@
-//! What others read has the shape that they expect. `tests/outputs/run` gives the same files to the
-//! programs of others; here is what must hold without them.
+//! Files for other programs have the format that these expect. `tests/outputs/run` passes the same files to the
+//! programs; these tests run without them.
 
 use crate::common;
 

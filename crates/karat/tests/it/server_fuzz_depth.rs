@@ -1,6 +1,5 @@
-//! How deep `karat server fuzz` goes: into lists, maps and alternatives, around arguments that keep the
-//! schema themselves, into the data of errors, and what it says of a server that does not come back.
-//! The servers are small programs with known faults.
+//! The depth of `karat server fuzz`: lists, maps and alternatives, arguments that keep to the schema, the data of
+//! errors, and a server that does not restart. The servers are small programs with known faults.
 
 use serde_json::{Value, json};
 

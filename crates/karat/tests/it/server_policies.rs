@@ -1,5 +1,5 @@
-//! What a server gets that asks something of its client: refused, unless a flag, a suite or a project
-//! says otherwise. And which server is meant, where a file of servers has several.
+//! Requests of a server to its client are refused, unless a flag, a suite or a project answers them. Also the
+//! choice of a server in a config file with several.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! What passes from one call to the next: values that are saved, a server that hangs, calls that set up
-//! and clean up, and secrets that must not pass on at all.
+//! State between calls: saved values, a server that hangs, calls that set up and clean up, and secrets that
+//! must not be passed on.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};

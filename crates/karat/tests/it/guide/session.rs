@@ -247,8 +247,8 @@ fn line_matches(shown: &str, came: &str) -> bool {
     ends.into_iter().any(|end| line_matches(rest, &tail[end..]))
 }
 
-/// What to show instead: what came, with the parts that were left open left open where they still
-/// fit. Between two gaps are as many lines as before, from the one that begins with the same word.
+/// The new text of the session: the actual output, with gaps kept open where they still match. Between two
+/// gaps are as many lines as before, from the line that begins with the same word.
 fn renewed<'a>(shown: &[&'a str], came: &[&'a str]) -> Vec<&'a str> {
     let open = |line: &'a str| -> &'a str {
         let kept = shown.iter().find(|old| old.contains(PART) && line_matches(old, line));
