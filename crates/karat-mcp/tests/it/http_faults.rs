@@ -1,4 +1,7 @@
 //! HTTP servers that close, stall, redirect and refuse: each fault has its class.
+//!
+//! The server is written here: a stream that broke off is resumed by a request of its own, which
+//! karat-test-server does not answer, and the other faults are in the same connection.
 
 use std::time::Duration;
 

@@ -1,4 +1,7 @@
 //! Features of a single revision: HTTP+SSE of the first, input rounds of the last.
+//!
+//! The servers are written here: karat-test-server does not have the two addresses of the first revision, and
+//! the others talk over streams within the process.
 
 use crate::support;
 

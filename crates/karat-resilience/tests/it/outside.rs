@@ -201,7 +201,7 @@ fn recorded_calls_are_made_again_in_the_same_cases() {
     assert!(place.measured(none).unwrap_err().contains("none of 1 recorded runs"));
 }
 
-/// A server that keeps its state in a file.
+/// A server that keeps its state in a file which its arguments name; the scripted server takes no arguments.
 const SERVER: &str = r#"
 import json, sys
 given = dict(zip(sys.argv[1::2], sys.argv[2::2]))

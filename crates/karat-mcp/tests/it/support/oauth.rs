@@ -1,6 +1,7 @@
 //! A server behind a login and its authorisation server, in one place, with rules that a test can break.
 //!
-//! Threads and blocking sockets alone, so that the tests of other crates can use it too.
+//! Threads and blocking sockets alone, so that the tests of other crates can use it too. The MCP server in it is
+//! the least that a session needs: what is tested comes before, in the login.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};

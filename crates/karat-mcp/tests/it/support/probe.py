@@ -1,4 +1,6 @@
-"""An MCP server whose tools try what an isolated server must not be able to do."""
+"""An MCP server whose tools try what an isolated server must not be able to do.
+
+They open files and sockets and take memory as their arguments say, which the scripted server cannot do."""
 
 import json
 import os
