@@ -345,7 +345,7 @@ fn redirected(response: &reqwest::Response, from: &Url) -> Option<Url> {
     checked_url(to.as_str()).ok()
 }
 
-/// Whether a redirect is followed with a `GET` without a body, as browsers and curl do.
+/// Returns whether a redirect is followed with a `GET` without a body, as browsers and curl do.
 fn is_asked_for_anew(status: StatusCode, method: &Method) -> bool {
     match status {
         StatusCode::SEE_OTHER => method != Method::HEAD,
