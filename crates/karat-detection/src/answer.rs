@@ -1,5 +1,6 @@
 //! The answer of a scanner about one entry.
 
+use karat_io::redact::Redactor;
 use serde::{Deserialize, Serialize};
 
 /// The verdict of a detector on an entry.
@@ -75,6 +76,15 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// Hides secrets in the evidence, which journals and reports keep.
+    pub(crate) fn hide(&mut self, redactor: &Redactor) {
+        for evidence in self.reports.iter_mut().flat_map(|report| &mut report.findings) {
+            for text in [&mut evidence.message, &mut evidence.place, &mut evidence.excerpt] {
+                *text = redactor.hidden(std::mem::take(text));
+            }
+        }
+    }
+
     /// Adds this verdict for each detector that has given none, with the reason as text where there is
     /// one.
     pub(crate) fn complete<'d>(

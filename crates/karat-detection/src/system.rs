@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use karat_core::adapter::program;
+use karat_core::adapter::{describe_command, program};
 use karat_core::report::SystemRef;
 use karat_core::run::System;
 use karat_detectors as detectors;
@@ -132,15 +132,15 @@ impl SystemConfig {
             if command.is_empty() {
                 return wrong("command is empty");
             }
-            ("command", command.join(" "))
+            ("command", describe_command(command))
         } else if let Some(batch) = &self.batch {
             batch.check()?;
             settings.extend(batch.settings());
-            ("command", batch.command.join(" "))
+            ("command", describe_command(&batch.command))
         } else if let Some(http) = &self.http {
             http::check(http)?;
             settings.extend(http.answer.settings());
-            ("http", http.url.clone())
+            ("http", http.describe())
         } else if let Some(mcp) = &self.mcp {
             mcp::check(mcp)?;
             settings.extend(mcp.answer.settings());
@@ -196,7 +196,7 @@ impl SystemConfig {
             return Ok(Scanner::Verdicts(Verdicts::load(&folder.join(path), dataset)?));
         }
         if let Some(http) = &self.http {
-            let made = HttpScanner::new(http, timeout)?;
+            let made = HttpScanner::new(http, folder, timeout)?;
             return Ok(Scanner::Http(Box::new(made)));
         }
         if let Some(mcp) = &self.mcp {
@@ -208,12 +208,14 @@ impl SystemConfig {
                 .map_err(|error| EvalError::config(format!("system: {error}")))
         };
         if let Some(batch) = &self.batch {
-            let (program, decide) = (program(&batch.command)?, &self.decision.detectors);
-            let done = Batch::run(batch, &program, dataset, decide, runs, surroundings).await?;
+            let (started, decide) = (program(&batch.command)?, &self.decision.detectors);
+            let done = Batch::run(batch, &started, dataset, decide, runs, surroundings).await?;
             return Ok(Scanner::Batch(done));
         }
-        let program = program(self.command.as_deref().unwrap_or_default())?;
-        CommandScanner::start(&program).map(Scanner::Command).map_err(systems::not_started)
+        let (program, redactor) = program(self.command.as_deref().unwrap_or_default())?;
+        CommandScanner::start(&program, redactor)
+            .map(Scanner::Command)
+            .map_err(systems::not_started)
     }
 }
 

@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 
 use crate::failure::{Failure, FailureClass};
 use crate::process::{Line, Process, Program, write_line};
+use crate::redact::Redactor;
 use crate::text::{clip, printable};
 
 /// Columns of a bad line that a message quotes.
@@ -80,11 +81,16 @@ pub struct Exchange<A> {
     stdin: tokio::sync::Mutex<ChildStdin>,
     waiting: Arc<Mutex<Waiting<A>>>,
     reader: tokio::task::JoinHandle<()>,
+    redactor: Redactor,
 }
 
 impl<A: Send + 'static> Exchange<A> {
-    /// Starts the program without sending anything.
-    pub fn start(program: &Program, read: Read<A>) -> Result<Exchange<A>, String> {
+    /// Starts the program without sending anything. No failure shows what `redactor` hides.
+    pub fn start(
+        program: &Program,
+        redactor: Redactor,
+        read: Read<A>,
+    ) -> Result<Exchange<A>, String> {
         let (mut process, stdin, mut lines) = Process::start(program)?;
         let waiting = Arc::new(Mutex::new(Waiting {
             by_id: HashMap::new(),
@@ -116,11 +122,24 @@ impl<A: Send + 'static> Exchange<A> {
             };
             lock().close(reason);
         });
-        Ok(Exchange { stdin: tokio::sync::Mutex::new(stdin), waiting, reader })
+        Ok(Exchange { stdin: tokio::sync::Mutex::new(stdin), waiting, reader, redactor })
     }
 
     /// Sends one request, which must hold the id, and waits for its answer.
     pub async fn ask(&self, id: &str, question: &impl Serialize) -> Reply<A> {
+        let reply = self.exchange(id, question).await;
+        reply.map_err(|failure| Failure {
+            message: self.redactor.hidden(failure.message),
+            ..failure
+        })
+    }
+
+    /// The secrets of the program.
+    pub fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+
+    async fn exchange(&self, id: &str, question: &impl Serialize) -> Reply<A> {
         let line = serde_json::to_string(question).map_err(|error| {
             Failure::lost(format!("the request cannot be written as JSON: {error}"))
         })?;

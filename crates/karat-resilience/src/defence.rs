@@ -1,13 +1,13 @@
 //! The defence between an agent and a world: a proxy, a guard, or none.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use karat_core::adapter::program;
 use karat_io::exchange::{Exchange, Reply};
+use karat_io::process::Program;
+use karat_io::redact::Redactor;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -76,18 +76,18 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Starts a guard that has `timeout` for each answer, and `start_timeout` for the first one.
+    /// Starts a guard that has `timeout` for each answer, and `start_timeout` for the first one. No message
+    /// shows what `redactor` hides.
     ///
     /// # Errors
     /// If it does not start.
     pub fn start(
-        config: &DefenceConfig,
-        folder: &Path,
+        program: &Program,
+        redactor: Redactor,
         timeout: Duration,
         start_timeout: Duration,
     ) -> Result<Guard, String> {
-        let program = program(&config.guard, &config.env, folder)?;
-        let exchange = Exchange::start(&program, read_verdict)?;
+        let exchange = Exchange::start(program, redactor, read_verdict)?;
         Ok(Guard {
             exchange,
             asked: AtomicU64::new(0),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
+use karat_core::adapter::program;
 use karat_core::dataset::{Contents, Digest, FilePath, Fingerprint};
 use karat_core::error::EvalError;
 use karat_core::evaluation::{
@@ -17,6 +18,8 @@ use karat_core::kind::Kind;
 use karat_core::project::{Root, own_datasets};
 use karat_core::report::{Check, Control, DatasetRef, SystemRef, Verdict};
 use karat_io::input::{Limits, Member, destination, write_atomic};
+use karat_io::redact::Redactor;
+use karat_io::text::first_few;
 use karat_recordings::{self as recordings, Filter, Format, Reader, Recordings, Run};
 use serde::{Deserialize, Serialize};
 
@@ -236,18 +239,27 @@ impl Evaluation for Resilience {
         reference.name = defence.label();
         let guard = match defence.guard.is_empty() {
             true => None,
-            false => Some(
-                Guard::start(defence, context.folder, common.timeout(), common.start_timeout())
-                    .map_err(EvalError::NotStarted)?,
-            ),
+            false => {
+                let (guard, redactor) = program(&defence.guard, &defence.env, context.folder)
+                    .map_err(|error| EvalError::Config(format!("guard: {error}")))?;
+                Some(
+                    Guard::start(&guard, redactor, common.timeout(), common.start_timeout())
+                        .map_err(EvalError::NotStarted)?,
+                )
+            }
         };
+        if !defence.proxy.is_empty() {
+            // It is started for each run; a variable that is not set is found before the first one.
+            program(&defence.proxy, &defence.env, context.folder)
+                .map_err(|error| EvalError::Config(format!("proxy: {error}")))?;
+        }
         let route = match defence.proxy.is_empty() {
             true => Route::Direct,
             false => Route::Proxy(Arc::new(defence.clone())),
         };
         let servers = server(config, context).and_then(Servers::new);
         let harness = Harness {
-            agent: agent(config, data, context).map_err(EvalError::NotStarted)?,
+            agent: agent(config, data, context)?,
             defence: defence.label(),
             route,
             servers: Arc::new(servers.map_err(EvalError::NotStarted)?),
@@ -363,8 +375,8 @@ fn recorded(
     let mut data = parts.next().unwrap_or_default();
     if let Some(second) = parts.next() {
         let others = std::iter::once(second).chain(parts).map(|data| data.pipeline);
-        let names: Vec<String> = std::iter::once(data.pipeline).chain(others).take(20).collect();
-        let names = names.join(", ");
+        let names: Vec<String> = std::iter::once(data.pipeline).chain(others).collect();
+        let names = first_few(&names, 20);
         return Err(EvalError::config(format!(
             "there are several pipelines; give `pipeline`: {names}"
         )));
@@ -494,11 +506,19 @@ fn this_program() -> Result<String, String> {
     Ok(program.to_string_lossy().into_owned())
 }
 
-fn agent(config: &Config, data: &Data, context: &RunContext<'_>) -> Result<Agent, String> {
+fn agent(config: &Config, data: &Data, context: &RunContext<'_>) -> Result<Agent, EvalError> {
     let seconds = config.agent_seconds();
-    let command = match &config.model {
-        Some(model) => model.command(this_program()?, seconds),
-        None => config.agent_command.clone(),
+    let (command, redactor) = match &config.model {
+        Some(model) => {
+            let program = this_program().map_err(EvalError::NotStarted)?;
+            (model.command(program, seconds), Redactor::default())
+        }
+        None => {
+            let made = program(&config.agent_command, &BTreeMap::new(), context.folder);
+            let (program, redactor) =
+                made.map_err(|error| EvalError::Config(format!("agent_command: {error}")))?;
+            (program.command, redactor)
+        }
     };
     Ok(match (&config.replay, command.is_empty()) {
         (Some(_), _) => Agent::Replay(data.replayed.clone()),
@@ -506,6 +526,7 @@ fn agent(config: &Config, data: &Data, context: &RunContext<'_>) -> Result<Agent
         (None, false) => Agent::Command(CommandAgent {
             name: config.agent_name(),
             command,
+            redactor,
             limit: Duration::from_secs(seconds),
             folder: Some(context.folder.to_owned()),
         }),

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use karat_core::observed::RunStep;
+use karat_io::input::{Limits, read_text};
 use karat_io::process::{Process, Program};
+use karat_io::redact::Redactor;
 use karat_io::text::clip;
 use karat_recordings::delivery::Injected;
 use serde::{Deserialize, Serialize};
@@ -65,6 +67,8 @@ impl ModelConfig {
 pub(crate) struct CommandAgent {
     pub(crate) name: String,
     pub(crate) command: Vec<String>,
+    /// The secrets in its command.
+    pub(crate) redactor: Redactor,
     pub(crate) limit: Duration,
     pub(crate) folder: Option<PathBuf>,
 }
@@ -137,7 +141,8 @@ impl CommandAgent {
         };
         let status = tokio::time::timeout(Duration::from_secs(5), process.ended()).await;
         if !matches!(&status, Ok(Ok(status)) if status.success()) {
-            return Err(format!("the agent failed: {}", process.describe_exit().await));
+            let exit = self.redactor.hidden(process.describe_exit().await);
+            return Err(format!("the agent failed: {exit}"));
         }
         Ok(traced(&files.path(TRACES)).unwrap_or_else(|| String::from_utf8_lossy(&said).into()))
     }
@@ -145,7 +150,7 @@ impl CommandAgent {
 
 /// The final answer in the traces of `karat agent run`.
 fn traced(file: &std::path::Path) -> Option<String> {
-    let text = std::fs::read_to_string(file).ok()?;
+    let text = read_text(file, &Limits::default()).ok()?;
     let last: Value = serde_json::from_str(text.lines().last()?).ok()?;
     Some(last["output"].as_str().unwrap_or_default().to_owned())
 }

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use karat_core::adapter::program;
-use karat_io::input::write_atomic;
+use karat_io::input::{Limits, parse_json_text, read_text, write_atomic};
+use karat_io::interpolate::escaped;
 use karat_io::process::Process;
 use karat_mcp::serve::{self, HttpServer, Offer, Respond};
 use karat_mcp::{Options, ServerSpec, Session};
@@ -49,6 +50,15 @@ impl Servers {
         let path = self.scratch.path().join(number);
         std::fs::create_dir(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(RunFolder(path))
+    }
+
+    /// The command that serves a case, for a place where variables are replaced: the words of a world,
+    /// such as the text of an attack, hold none.
+    fn variable_command(&self, words: &[String]) -> Vec<String> {
+        let own = self.command.len();
+        let word =
+            |(at, word): (usize, &String)| if at < own { word.clone() } else { escaped(word) };
+        words.iter().enumerate().map(word).collect()
     }
 
     /// The command that serves a case.
@@ -133,9 +143,12 @@ impl Connected {
             State::Here(served) => return Ok(served.state()),
             State::File(file) => file,
         };
-        let text = std::fs::read(file)
-            .map_err(|_| "the world's server was not started, or wrote no state".to_owned())?;
-        serde_json::from_slice(&text).map_err(|error| format!("the state of the world: {error}"))
+        if !file.exists() {
+            return Err("the world's server was not started, or wrote no state".to_owned());
+        }
+        let text = read_text(file, &Limits::default());
+        let state = text.and_then(|text| parse_json_text(Path::new("state"), &text));
+        state.map_err(|error| format!("the state of the world: {error}"))
     }
 }
 
@@ -174,7 +187,8 @@ async fn world(
 ) -> Result<Connected, String> {
     if case.world.is_served_elsewhere() {
         let state = folder.path("state.json");
-        let spec = ServerSpec::from_command(servers.command(case, &state)?);
+        let command = servers.variable_command(&servers.command(case, &state)?);
+        let spec = ServerSpec::from_command(command);
         let session = Session::start(&spec, options).await.map_err(|error| error.to_string())?;
         let (session, state) = (Arc::new(session), State::File(state));
         return Ok(Connected { session, state, _proxy: None, serving: Vec::new(), folder });
@@ -246,6 +260,7 @@ async fn through(
         command = servers.command(case, &file)?;
         let content = json!({"mcpServers": {name: {"command": command[0], "args": command[1..]}}});
         places.push(("{config}", folder.write("config.json", &content.to_string())?));
+        command = servers.variable_command(&command);
         state = State::File(file);
     }
     if mentions("{port}") {
@@ -263,7 +278,7 @@ async fn through(
         }
         Some(url) => {
             let folder = options.folder.as_deref().unwrap_or(Path::new("."));
-            let program = program(&started, &env, folder)?;
+            let (program, redactor) = program(&started, &env, folder)?;
             let (mut process, stdin, mut stdout) = Process::spawn(&program)?;
             // Its output is read, and its input stays open, for as long as it runs.
             serving.push(tokio::spawn(async move {
@@ -271,7 +286,8 @@ async fn through(
                 let _ = tokio::io::copy(&mut stdout, &mut tokio::io::sink()).await;
             }));
             let spec = ServerSpec::from_url(fill(url, &places));
-            (ready(&spec, options, &mut process).await?, Some(process))
+            let session = ready(&spec, options, &mut process).await;
+            (session.map_err(|error| redactor.hidden(error))?, Some(process))
         }
     };
     Ok(Connected { session: Arc::new(session), state, _proxy: proxy, serving, folder })

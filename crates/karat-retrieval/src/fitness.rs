@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use karat_io::text::first_few;
 use karat_metrics::ranking::Measure;
 use karat_metrics::stats;
 use serde::{Deserialize, Serialize};
@@ -318,11 +319,8 @@ impl Fitness {
         };
         let mut sentence = format!("{tool_id} is relevant but {place}");
         if !outranked_by.is_empty() {
-            let named = outranked_by.iter().take(NAMED).map(String::as_str);
-            let named = named.collect::<Vec<_>>().join(", ");
-            let more = outranked_by.len().saturating_sub(NAMED);
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            sentence.push_str(&format!("; outranked by {named}{more}"));
+            sentence.push_str("; outranked by ");
+            sentence.push_str(&first_few(outranked_by, NAMED));
         }
         if !missing_words.is_empty() {
             let words = missing_words.join(", ");

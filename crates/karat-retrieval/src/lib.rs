@@ -36,6 +36,7 @@ use karat_core::journal::{Entry as Outcome, Outcome as Kept};
 use karat_core::kind::Kind;
 use karat_core::project::{Root, own_datasets};
 use karat_core::report::{Check, Control, DatasetRef, Item, Report, SystemRef, Verdict};
+use karat_io::text::first_few;
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::{Dataset, Labels, Query};
@@ -294,12 +295,15 @@ impl Evaluation for Retrieval {
     }
 }
 
+/// The names that a check lists.
+const NAMED: usize = 5;
+
 /// The check that fails where labels name tools that the corpus does not have: what they ask for
 /// cannot be found, and nothing can be compared over them.
 fn dangling(data: &Dataset) -> Option<Check> {
     let all = &data.dangling;
     let named = all.iter().map(|label| format!("{} labels {}", label.query, label.tool_id));
-    let named: Vec<String> = named.take(5).collect();
+    let named: Vec<String> = named.collect();
     (!all.is_empty()).then(|| Check {
         metric: "labels".to_owned(),
         slice: None,
@@ -309,13 +313,12 @@ fn dangling(data: &Dataset) -> Option<Check> {
         baseline: None,
         verdict: Verdict::Fail,
         reason: format!(
-            "{} not in the corpus ({}{}); rules that compare with the baseline were not evaluated",
+            "{} not in the corpus ({}); rules that compare with the baseline were not evaluated",
             match all.len() {
                 1 => "1 label names a tool that is".to_owned(),
                 n => format!("{n} labels name tools that are"),
             },
-            named.join(", "),
-            if all.len() > named.len() { ", …" } else { "" }
+            first_few(&named, NAMED)
         ),
         items: all.iter().map(|label| label.query.clone()).collect(),
     })
@@ -323,7 +326,6 @@ fn dangling(data: &Dataset) -> Option<Check> {
 
 /// The check that fails where the search has stopped listing tools.
 fn vanished(missing: &[String]) -> Option<Check> {
-    let named: Vec<&str> = missing.iter().take(5).map(String::as_str).collect();
     (!missing.is_empty()).then(|| Check {
         metric: "ready".to_owned(),
         slice: None,
@@ -333,13 +335,12 @@ fn vanished(missing: &[String]) -> Option<Check> {
         baseline: None,
         verdict: Verdict::Fail,
         reason: format!(
-            "{} not found by name: {}{}",
+            "{} not found by name: {}",
             match missing.len() {
                 1 => "1 tool of the corpus is".to_owned(),
                 n => format!("{n} tools of the corpus are"),
             },
-            named.join(", "),
-            if missing.len() > named.len() { ", …" } else { "" }
+            first_few(missing, NAMED)
         ),
         items: Vec::new(),
     })

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use karat_core::run::System;
-use karat_io::text::{clip, printable};
+use karat_io::text::{clip, first_few, printable};
 use karat_io::{Failure, FailureClass};
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
@@ -240,14 +240,13 @@ impl<'a> Probing<'a> {
                  rule right?"
             ));
         }
-        let named: Vec<&str> = self.missing.iter().take(NAMED).copied().collect();
-        let more = if missing > NAMED { ", …" } else { "" };
+        let named: Vec<&str> = self.missing.iter().copied().collect();
         causes.push(format!(
             "after {} ms it lists {} of {of} tools of the corpus, {missing} are not found by name; load the \
-             corpus into the search, or give the corpus that it has; missing: {}{more}",
+             corpus into the search, or give the corpus that it has; missing: {}",
             self.config.timeout_ms,
             of - missing,
-            named.join(", ")
+            first_few(&named, NAMED)
         ));
         EvalError::NotStarted(format!("the search is not ready: {}", causes.join("; ")))
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use karat_core::adapter::program;
+use karat_core::adapter::{describe_command, program};
 use karat_core::report::SystemRef;
 use karat_core::run::System;
 use karat_io::exchange::quoted;
@@ -120,11 +120,11 @@ impl SystemConfig {
     pub fn reference(&self) -> Result<SystemRef, EvalError> {
         let (kind, name, settings) = match self.reach()? {
             Reach::Builtin(engine) => ("builtin", engine.name.to_owned(), BTreeMap::new()),
-            Reach::Command(command) => ("command", command.join(" "), BTreeMap::new()),
+            Reach::Command(command) => ("command", describe_command(command), BTreeMap::new()),
             Reach::Http(http) => {
                 let mut settings = http.settings();
                 settings.extend(http.answer.settings());
-                ("http", http.url.clone(), settings)
+                ("http", http.describe(), settings)
             }
             Reach::Mcp(mcp) => {
                 let mut settings = mcp::complete(mcp).settings();
@@ -153,9 +153,9 @@ impl SystemConfig {
                 Ok(Search::Builtin { engine, costs })
             }
             Reach::Command(command) => {
-                let program = program(command, &self.env, setting.folder)
+                let (program, redactor) = program(command, &self.env, setting.folder)
                     .map_err(|error| EvalError::config(format!("system: {error}")))?;
-                CommandSearch::start(&program, setting.count_tokens)
+                CommandSearch::start(&program, redactor, setting.count_tokens)
                     .map(Search::Command)
                     .map_err(not_started)
             }
@@ -168,7 +168,8 @@ impl SystemConfig {
                     setting.count_tokens,
                 )
                 .map_err(wrong)?;
-                let search = HttpSearch::new(http, reader, setting.timeout).map_err(wrong)?;
+                let search = HttpSearch::new(http, reader, setting.folder, setting.timeout)
+                    .map_err(wrong)?;
                 Ok(Search::Http(Box::new(search)))
             }
             Reach::Mcp(mcp) => {
@@ -182,7 +183,6 @@ impl SystemConfig {
                 McpSearch::start(mcp, reader, setting.folder, setting.timeout)
                     .await
                     .map(|search| Search::Mcp(Box::new(search)))
-                    .map_err(not_started)
             }
         }
     }

@@ -4,12 +4,14 @@
 //! status of 400 and above is a failure of that question, never an answer.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use karat_io::Failure;
 use karat_io::http::{self, Body, Client, Request};
 use karat_io::interpolate::{Variables, environment};
-use karat_io::redact::Redactor;
+use karat_io::redact::{HIDDEN, Redactor};
+use karat_io::secrets;
 use karat_io::template::{self, Template, fill_json, percent_encoded};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -53,9 +55,12 @@ impl<A> HttpConfig<A> {
     /// # Errors
     /// If the address is not valid or a place is unknown.
     pub fn preview(&self, values: &Values) -> Result<String, String> {
-        let url = self.template(&|_| Some("x".to_owned()))?;
+        let variables = |_: &str| Some("x".to_owned());
+        let url = self.template(&Variables::new(&variables, Path::new("")))?;
         let request = self.request(&url, values)?;
-        http::check_url(&request.url).map_err(|error| format!("url {:?}: {error}", self.url))?;
+        http::check_url(&request.url)
+            .map_err(|error| format!("url {:?}: {error}", self.describe()))?;
+        http::check_method(&request.method).map_err(|error| format!("method: {error}"))?;
         let body = request.body.map(|body| String::from_utf8_lossy(&body.bytes).into_owned());
         Ok(format!("{} {}", request.url, body.unwrap_or_default()))
     }
@@ -67,11 +72,22 @@ impl<A> HttpConfig<A> {
         settings
     }
 
+    /// The address as it is written, without the secrets that are written there.
+    pub fn describe(&self) -> String {
+        let mut shown = self.url.clone();
+        for part in secrets::in_urls(&self.url).into_iter().rev() {
+            // A place or a variable is not a secret.
+            if !self.url[part.clone()].contains('{') {
+                shown.replace_range(part, HIDDEN);
+            }
+        }
+        shown
+    }
+
     /// The address with its variables replaced, as a template.
-    fn template(&self, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Template, String> {
-        let here = std::env::current_dir().unwrap_or_default();
-        let url = Variables::new(lookup, &here).interpolate(&self.url);
-        Template::parse(&url.map_err(|error| error.to_string())?.text)
+    fn template(&self, variables: &Variables<'_>) -> Result<Template, String> {
+        let url = variables.interpolate(&self.url).map_err(|error| format!("url: {error}"))?;
+        Template::parse(&url.text)
     }
 
     fn request(&self, url: &Template, values: &Values) -> Result<Request, String> {
@@ -92,11 +108,15 @@ pub struct HttpEndpoint<A> {
 }
 
 impl<A: Clone> HttpEndpoint<A> {
-    /// Prepares the client; nothing is sent yet.
+    /// Prepares the client; nothing is sent yet. `folder` is the project folder.
     ///
     /// # Errors
     /// If a variable of the environment is missing, or the settings are not valid.
-    pub fn new(config: &HttpConfig<A>, timeout: Duration) -> Result<HttpEndpoint<A>, String> {
+    pub fn new(
+        config: &HttpConfig<A>,
+        folder: &Path,
+        timeout: Duration,
+    ) -> Result<HttpEndpoint<A>, String> {
         let options = http::Options {
             timeout,
             redirects: config.redirects,
@@ -106,11 +126,14 @@ impl<A: Clone> HttpEndpoint<A> {
         // A brace in a value is not a placeholder.
         let escaped =
             |name: &str| environment(name).map(|value| value.replace('{', "{{").replace('}', "}}"));
-        Ok(HttpEndpoint {
-            url: config.template(&escaped)?,
-            client: Client::new(&options)?,
-            config: config.clone(),
-        })
+        let url = config.template(&Variables::new(&escaped, folder))?;
+        let variables = Variables::new(&environment, folder);
+        let mut client = Client::with_variables(&options, &variables)?;
+        let redactor = client.redactor_mut();
+        let plain = variables.interpolate(&config.url).map_err(|error| error.to_string())?;
+        plain.used.iter().for_each(|used| redactor.add_used(used));
+        secrets::in_urls(&plain.text).into_iter().for_each(|part| redactor.add(&plain.text[part]));
+        Ok(HttpEndpoint { url, client, config: config.clone() })
     }
 
     /// Sends one question and returns the body of the answer.
@@ -154,6 +177,28 @@ mod tests {
     }
 
     #[test]
+    fn secrets_of_the_address_are_not_shown() {
+        let written = "http://me:passw0rd1@h/s?q={query}&api_key=k3y-of-mine-1&token=${TOKEN}";
+        let config = config(json!({"url": written, "answer": null}));
+        let shown = config.describe();
+        assert!(!shown.contains("passw0rd1") && !shown.contains("k3y-of-mine-1"), "{shown}");
+        assert!(shown.contains("q={query}") && shown.contains("token=${TOKEN}"), "{shown}");
+        let written = json!({"url": "http://h/?api_key=k3y-of-mine-1", "answer": null});
+        let config = serde_json::from_value::<HttpConfig<()>>(written).unwrap();
+        let endpoint = HttpEndpoint::new(&config, Path::new("/"), Duration::from_secs(1)).unwrap();
+        assert_eq!(endpoint.redactor().hide("no key k3y-of-mine-1"), "no key [redacted]");
+    }
+
+    #[test]
+    fn the_workspace_is_the_folder_of_the_project() {
+        let written = json!({"url": "http://h${workspaceFolder}/s", "answer": null});
+        let endpoint =
+            HttpEndpoint::new(&config(written), Path::new("/project"), Duration::from_secs(1));
+        let url = endpoint.unwrap().url.fill(|_| Err(())).unwrap();
+        assert_eq!(url, "http://h/project/s");
+    }
+
+    #[test]
     fn mistakes_are_found_before_anything_is_asked() {
         let values = json!({"query": "q"}).as_object().unwrap().clone();
         for (url, text) in [
@@ -164,6 +209,9 @@ mod tests {
             let error = config(json!({"url": url, "answer": null})).preview(&values).unwrap_err();
             assert!(error.contains(text), "{url}: {error}");
         }
+        let error = config(json!({"url": "http://h/", "method": "G T", "answer": null}));
+        let error = error.preview(&values).unwrap_err();
+        assert_eq!(error, "method: \"G T\" is not an HTTP method");
         config(json!({"url": "http://h/${KEY}/{query}", "answer": null})).preview(&values).unwrap();
     }
 }

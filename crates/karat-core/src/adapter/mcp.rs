@@ -9,13 +9,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use karat_io::template::fill_json;
-use karat_io::text::{clip, printable};
+use karat_io::text::{clip, first_few, printable};
 use karat_io::{Failure, FailureClass};
-use karat_mcp::{Options, Reply, ServerSpec, Session};
+use karat_mcp::{Options, Reply, ServerSpec, Session, StartError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::Values;
+use crate::error::EvalError;
 
 /// The length of a refusal that is kept.
 const MAX_REFUSAL: usize = 500;
@@ -151,12 +152,15 @@ impl<A: Clone> McpTool<A> {
     /// Starts or reaches the server, and checks that it has the tool.
     ///
     /// # Errors
-    /// If there is no session, or no such tool.
+    /// If the settings are wrong, such as a variable that is not set; if there is no session, or no such
+    /// tool.
     pub async fn start(
         config: &McpConfig<A>,
         folder: &Path,
         timeout: Duration,
-    ) -> Result<McpTool<A>, String> {
+    ) -> Result<McpTool<A>, EvalError> {
+        let not_started =
+            |reason: String| EvalError::NotStarted(format!("the system did not start: {reason}"));
         let options = Options {
             start_timeout: Duration::from_millis(config.start_timeout_ms),
             call_timeout: timeout,
@@ -164,12 +168,19 @@ impl<A: Clone> McpTool<A> {
             ..Options::default()
         };
         let session =
-            Session::start(&config.server, &options).await.map_err(|error| error.to_string())?;
-        let tools = session.tools().await.map_err(|error| format!("its tools: {error}"))?;
+            Session::start(&config.server, &options).await.map_err(|error| match error {
+                StartError::Spec { why } => {
+                    EvalError::Config(format!("system: mcp: server: {why}"))
+                }
+                error => not_started(error.to_string()),
+            })?;
+        let tools =
+            session.tools().await.map_err(|error| not_started(format!("its tools: {error}")))?;
         if !tools.iter().any(|tool| tool.name() == config.tool) {
-            let names: Vec<&str> = tools.iter().take(20).map(|tool| tool.name()).collect();
-            let named = clip(&printable(&names.join(", ")), MAX_REFUSAL).into_owned();
-            return Err(format!("the server has no tool {:?}; it has: {named}", config.tool));
+            let names: Vec<&str> = tools.iter().map(|tool| tool.name()).collect();
+            let named = clip(&printable(&first_few(&names, 20)), MAX_REFUSAL).into_owned();
+            let lacks = format!("the server has no tool {:?}; it has: {named}", config.tool);
+            return Err(not_started(lacks));
         }
         Ok(McpTool { config: config.clone(), session })
     }

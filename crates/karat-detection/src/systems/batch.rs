@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 
 use karat_io::input::{self, Format, Limits};
 use karat_io::process::{Line, Process, Program};
+use karat_io::redact::Redactor;
 use karat_io::{Failure, FailureClass};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -84,13 +85,13 @@ pub(super) struct Tally {
 
 impl Batch {
     /// Runs the program over the whole dataset, as often as there are runs. `decide` names the detectors
-    /// that the decision is about.
+    /// that the decision is about; neither an answer nor an error shows the secrets of the program.
     ///
     /// # Errors
     /// If it does not start, takes too long, or answers with something else.
     pub async fn run(
         config: &BatchConfig,
-        program: &Program,
+        (program, redactor): &(Program, Redactor),
         dataset: &Dataset,
         decide: &[String],
         runs: u32,
@@ -122,7 +123,15 @@ impl Batch {
                         .stage(&format!("scanner start {number} of {all} on {entries} entries"));
                     let began = Instant::now();
                     let mut of_file = Answers::new();
-                    let tally = run_once(config, program, file, &tools, &mut of_file).await?;
+                    let tally = run_once(config, program, file, &tools, &mut of_file).await;
+                    let tally =
+                        tally.map_err(|error| super::not_started(redactor.hidden(error)))?;
+                    for answer in of_file.values_mut() {
+                        match answer {
+                            Ok(answer) => answer.hide(redactor),
+                            Err(message) => *message = redactor.hidden(std::mem::take(message)),
+                        }
+                    }
                     let finished = Finished::new(&key, began.elapsed(), of_file, tally);
                     starts.note(&finished).map_err(super::not_started)?;
                     finished
@@ -389,16 +398,12 @@ async fn run_once(
     file: &ToolsFile<'_>,
     tools: &Tools,
     answers: &mut Answers,
-) -> Result<Tally, EvalError> {
-    let failed = super::not_started;
-    let folder =
-        tempfile::tempdir().map_err(|error| failed(format!("no temporary folder: {error}")))?;
+) -> Result<Tally, String> {
+    let folder = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
     let is_folder = config.tools == ToolsShape::Files;
     let shown = folder.path().join(if is_folder { "tools" } else { "tools.json" });
     let output = folder.path().join("output.json");
-    tools
-        .write(&shown)
-        .map_err(|error| failed(format!("the tools file cannot be written: {error}")))?;
+    tools.write(&shown).map_err(|error| format!("the tools file cannot be written: {error}"))?;
     let fill = |word: &String| {
         word.replace("{tools}", &shown.to_string_lossy())
             .replace("{output}", &output.to_string_lossy())
@@ -408,24 +413,21 @@ async fn run_once(
     let timeout = Duration::from_millis(config.timeout_ms);
     let printed = tokio::time::timeout(timeout, print(&program))
         .await
-        .map_err(|_| failed(format!("the scanner did not end within {timeout:?}")))?
-        .map_err(failed)?;
+        .map_err(|_| format!("the scanner did not end within {timeout:?}"))??;
     let writes = config.command.iter().any(|word| word.contains("{output}"));
     let text = if writes {
-        input::read_text(&output, &Limits::default()).map_err(|error| {
-            failed(format!("the scanner wrote no output: {error} ({})", printed.end))
-        })?
+        input::read_text(&output, &Limits::default())
+            .map_err(|error| format!("the scanner wrote no output: {error} ({})", printed.end))?
     } else {
         printed.text
     };
-    let value = parse_output(&text).map_err(|error| {
-        failed(format!("the scanner's output is not JSON: {error} ({})", printed.end))
-    })?;
+    let value = parse_output(&text)
+        .map_err(|error| format!("the scanner's output is not JSON: {error} ({})", printed.end))?;
     let read = match config.format {
         OutputFormat::Json => read_json(config, &value, file, answers),
         OutputFormat::Sarif => read_sarif(config, &value, file, answers),
     };
-    read.map_err(|error| failed(format!("{error} ({})", printed.end)))
+    read.map_err(|error| format!("{error} ({})", printed.end))
 }
 
 /// JSON, perhaps after lines of log: the first line that starts a value does.

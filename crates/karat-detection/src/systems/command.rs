@@ -10,6 +10,7 @@ use karat_detectors::ScanInput;
 use karat_io::exchange::{Exchange, Reply, quoted};
 use karat_io::input::plain;
 use karat_io::process::Program;
+use karat_io::redact::Redactor;
 use karat_io::{Failure, FailureClass};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -49,8 +50,8 @@ impl CommandScanner {
     ///
     /// # Errors
     /// If it cannot be started.
-    pub fn start(program: &Program) -> Result<CommandScanner, String> {
-        Exchange::start(program, read).map(CommandScanner)
+    pub fn start(program: &Program, redactor: Redactor) -> Result<CommandScanner, String> {
+        Exchange::start(program, redactor, read).map(CommandScanner)
     }
 
     /// Asks about one entry.
@@ -58,7 +59,9 @@ impl CommandScanner {
     /// # Errors
     /// If the answer is invalid, or the program has exited.
     pub async fn ask(&self, run: u32, input: &ScanInput) -> Reply<Answer> {
-        self.0.ask(&input.id, &Asked { input, run }).await
+        let mut answer = self.0.ask(&input.id, &Asked { input, run }).await?;
+        answer.hide(self.0.redactor());
+        Ok(answer)
     }
 }
 
@@ -116,7 +119,7 @@ mod tests {
 a=json.loads(sys.stdin.readline()); b=json.loads(sys.stdin.readline())
 for q in (b,a): print(json.dumps({'id':q['id'],'verdict':'flag','severity':q['id']+'!','findings':['x',{'rule':'r','evidence':q['tool']['description']}]}),flush=True)
 sys.stdin.read()";
-        let scanner = CommandScanner::start(&program(script)).unwrap();
+        let scanner = CommandScanner::start(&program(script), Redactor::default()).unwrap();
         let (one, two) = (input("one"), input("two"));
         let (one, two) = tokio::join!(scanner.ask(0, &one), scanner.ask(0, &two));
         assert_eq!(one.unwrap().reports[0].severity.as_deref(), Some("one!"));
@@ -126,12 +129,29 @@ sys.stdin.read()";
     }
 
     #[tokio::test]
+    async fn secrets_are_neither_in_evidence_nor_in_failures() {
+        let script = "import sys
+for bad in ('{\"id\":\"q\",\"verdict\":\"flag\",\"findings\":[\"saw k3y-of-mine-1\"]}', '<k3y-of-mine-1>'):
+  sys.stdin.readline(); print(bad,flush=True)
+sys.stdin.readline(); print('bad key k3y-of-mine-1', file=sys.stderr); sys.exit(9)";
+        let mut redactor = Redactor::default();
+        redactor.add("k3y-of-mine-1");
+        let scanner = CommandScanner::start(&program(script), redactor).unwrap();
+        let answer = scanner.ask(0, &input("q")).await.unwrap();
+        assert_eq!(answer.reports[0].findings[0].message, "saw [redacted]");
+        for expected in ["<[redacted]>", "bad key [redacted]"] {
+            let failure = scanner.ask(0, &input("q")).await.unwrap_err();
+            assert!(failure.message.contains(expected), "{}", failure.message);
+        }
+    }
+
+    #[tokio::test]
     async fn each_kind_of_bad_answer_is_told_apart() {
         let script = "import sys
 bad=['<html>','{\"id\":\"q\",\"verdict\":\"error\",\"error\":\"no model\"}','{\"id\":\"q\"}','{\"id\":\"q\",\"verdict\":\"maybe\"}','{\"id\":\"q\",\"verdict\":\"unsupported\"}']
 for line in bad: sys.stdin.readline(); print(line,flush=True)
 sys.stdin.readline(); print('sorry', file=sys.stderr); sys.exit(9)";
-        let scanner = CommandScanner::start(&program(script)).unwrap();
+        let scanner = CommandScanner::start(&program(script), Redactor::default()).unwrap();
         let mut classes = Vec::new();
         for _ in 0..4 {
             classes.push(scanner.ask(0, &input("q")).await.unwrap_err().class);

@@ -53,9 +53,13 @@ impl HttpScanner {
     ///
     /// # Errors
     /// If the configuration is not valid, or a variable that it needs is not set.
-    pub fn new(config: &HttpConfig, timeout: Duration) -> Result<HttpScanner, EvalError> {
+    pub fn new(
+        config: &HttpConfig,
+        folder: &Path,
+        timeout: Duration,
+    ) -> Result<HttpScanner, EvalError> {
         let config = complete(config);
-        let endpoint = HttpEndpoint::new(&config, timeout)
+        let endpoint = HttpEndpoint::new(&config, folder, timeout)
             .map_err(|error| EvalError::config(format!("system: http: {error}")))?;
         let answer = AnswerReader::new(&config.answer, DETECTOR)?;
         Ok(HttpScanner { endpoint, question: question(&config)?, answer })
@@ -74,8 +78,13 @@ impl HttpScanner {
         let invalid = |message: String| Failure::new(FailureClass::InvalidAnswer, message);
         let text =
             String::from_utf8(answer).map_err(|_| invalid("the answer is not UTF-8".to_owned()))?;
-        let value: Value = input::parse_json_text(Path::new("answer"), &text)
-            .map_err(|error| invalid(format!("the answer is not JSON: {error}")))?;
+        let redactor = self.endpoint.redactor();
+        let mut value: Value =
+            input::parse_json_text(Path::new("answer"), &text).map_err(|error| {
+                invalid(redactor.hidden(format!("the answer is not JSON: {error}")))
+            })?;
+        // Evidence is kept in journals and reports.
+        redactor.hide_in(&mut value);
         self.answer.read(&value).map_err(invalid)
     }
 }

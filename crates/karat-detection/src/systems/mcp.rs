@@ -56,7 +56,7 @@ impl McpScanner {
         timeout: Duration,
     ) -> Result<McpScanner, EvalError> {
         let (question, answer) = (question(config)?, AnswerReader::new(&config.answer, DETECTOR)?);
-        let tool = McpTool::start(config, folder, timeout).await.map_err(super::not_started)?;
+        let tool = McpTool::start(config, folder, timeout).await?;
         Ok(McpScanner { tool, question, answer })
     }
 

@@ -7,6 +7,7 @@
 use karat_io::exchange::{Exchange, Reply, quoted};
 use karat_io::input::plain;
 use karat_io::process::Program;
+use karat_io::redact::Redactor;
 use karat_io::text::{clip, printable};
 use karat_io::{Failure, FailureClass};
 use serde::{Deserialize, Serialize};
@@ -45,9 +46,13 @@ fn read_counting(line: &str) -> Result<(String, Reply<Ranking>), String> {
 
 impl CommandSearch {
     /// Starts the program. It is asked nothing yet.
-    pub fn start(program: &Program, count_tokens: bool) -> Result<CommandSearch, String> {
+    pub fn start(
+        program: &Program,
+        redactor: Redactor,
+        count_tokens: bool,
+    ) -> Result<CommandSearch, String> {
         let read = if count_tokens { read_counting } else { read };
-        Exchange::start(program, read).map(CommandSearch)
+        Exchange::start(program, redactor, read).map(CommandSearch)
     }
 
     /// Asks one question.
@@ -95,7 +100,7 @@ mod tests {
 a=json.loads(sys.stdin.readline()); b=json.loads(sys.stdin.readline())
 for q in (b,a): print(json.dumps({'id':q['id'],'ranked':[{'tool_id':'s:'+q['id']}]}),flush=True)
 sys.stdin.read()";
-        let search = CommandSearch::start(&program(script), false).unwrap();
+        let search = CommandSearch::start(&program(script), Redactor::default(), false).unwrap();
         let (one, two) = (question("one"), question("two"));
         let (one, two) = tokio::join!(search.ask(0, &one), search.ask(0, &two));
         assert_eq!(one.unwrap().ranked[0].tool_id, "s:one");
@@ -125,7 +130,7 @@ bad=['<html>','{\"id\":\"q\",\"error\":\"index gone\"}','{\"id\":\"q\"}','{\"id\
 for line in bad: sys.stdin.readline(); print(line,flush=True)
 sys.stdin.readline(); sys.stdout.buffer.write(b'\\xff\\n'); sys.stdout.flush()
 sys.stdin.readline(); print('sorry', file=sys.stderr); sys.exit(9)";
-        let search = CommandSearch::start(&program(script), false).unwrap();
+        let search = CommandSearch::start(&program(script), Redactor::default(), false).unwrap();
         let mut classes = Vec::new();
         for _ in 0..6 {
             let failure = search.ask(0, &question("q")).await.unwrap_err();

@@ -1,5 +1,6 @@
 //! A search that answers over HTTP.
 
+use std::path::Path;
 use std::time::Duration;
 
 use karat_core::adapter::http::{self, HttpEndpoint};
@@ -35,11 +36,12 @@ impl HttpSearch {
     pub fn new(
         config: &HttpConfig,
         mut reader: AnswerReader,
+        folder: &Path,
         timeout: Duration,
     ) -> Result<HttpSearch, String> {
         let body = config.body.as_ref().map(ToString::to_string).unwrap_or_default();
         reader.by_offset = config.url.contains(OFFSET) || body.contains(OFFSET);
-        Ok(HttpSearch { endpoint: HttpEndpoint::new(config, timeout)?, reader })
+        Ok(HttpSearch { endpoint: HttpEndpoint::new(config, folder, timeout)?, reader })
     }
 
     /// Asks one question.

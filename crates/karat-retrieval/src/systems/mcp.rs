@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use karat_core::adapter::mcp::{self, McpTool, Picked};
+use karat_core::error::EvalError;
 use karat_io::Failure;
 use karat_mcp::Reply;
 use serde_json::{Map, Value, json};
@@ -50,7 +51,7 @@ impl McpSearch {
         mut reader: AnswerReader,
         folder: &Path,
         timeout: Duration,
-    ) -> Result<McpSearch, String> {
+    ) -> Result<McpSearch, EvalError> {
         let config = complete(config);
         reader.by_offset = json!(config.arguments).to_string().contains(OFFSET);
         let tool = McpTool::start(&config, folder, timeout).await?;
