@@ -152,8 +152,12 @@ fn tails_by_counting(differences: &[f64]) -> Option<(f64, f64)> {
 
 /// P(X >= ups) and P(X <= ups) for X heads in n tosses.
 fn fair_coin_tails(ups: u64, n: u64) -> (f64, f64) {
-    let tail =
-        |k: u64| if k == 0 { 1.0 } else { beta::tails(real(k), real(n - k + 1), 0.5, 0.5).0 };
+    let tail = |k: u64| match k {
+        0 => 1.0,
+        // More heads than tails, whose chance is that of the opposite.
+        _ if k == n - k + 1 => 0.5,
+        _ => beta::tails(real(k), real(n - k + 1), 0.5, 0.5).0,
+    };
     (tail(ups), tail(n - ups))
 }
 
@@ -283,6 +287,16 @@ mod tests {
         let test = sign_flip(&differences, Alternative::TwoSided, 0, 0, 0).unwrap();
         assert!(test.exact);
         assert!((test.p - super::super::mcnemar_exact(133, 133)).abs() < 1e-12, "{test:?}");
+    }
+
+    #[test]
+    fn one_difference_more_in_one_direction_is_chance_to_the_last_digit() {
+        for n in [1usize, 3, 5, 21, 999] {
+            let differences: Vec<f64> =
+                (0..n).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
+            let p = |alternative| sign_flip(&differences, alternative, 0, 0, 0).unwrap().p;
+            assert_eq!((p(Alternative::TwoSided), p(Alternative::Greater)), (1.0, 0.5), "{n}");
+        }
     }
 
     #[test]

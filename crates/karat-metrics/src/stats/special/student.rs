@@ -4,6 +4,8 @@ use super::{beta, normal};
 
 /// Beyond this the distribution is the normal one to the last digit; no count comes near it.
 const AS_GOOD_AS_NORMAL: f64 = 1e20;
+/// Below this, numbers lose digits or vanish.
+const SMALLEST: f64 = 1e-290;
 
 /// P(T > t) with the given degrees of freedom (> 0).
 pub(in crate::stats) fn upper_tail(t: f64, degrees: f64) -> f64 {
@@ -45,7 +47,21 @@ pub fn two_sided_quantile(outside: f64, degrees: f64) -> f64 {
         return f64::INFINITY;
     }
     let (x, y) = beta::inverse(0.5 * degrees, 0.5, outside, 1.0 - outside);
+    if x < SMALLEST {
+        return far_quantile(outside, degrees);
+    }
     (degrees * (y / x)).sqrt()
+}
+
+/// The same where degrees / t² is too small for a number: there P(|T| > t) is its first term,
+/// (degrees / t²)^a ÷ (a · B(a, 1/2)) with a = degrees / 2.
+fn far_quantile(outside: f64, degrees: f64) -> f64 {
+    let a = 0.5 * degrees;
+    // ln(a · B(a, 1/2)) = ln Γ(a + 1) + ln Γ(1/2) − ln Γ(a + 1/2)
+    let scale =
+        libm::lgamma(a + 1.0) + 0.5 * libm::log(std::f64::consts::PI) - libm::lgamma(a + 0.5);
+    let log_x = (libm::log(outside) + scale) / a;
+    libm::exp(0.5 * (libm::log(degrees) - log_x))
 }
 
 #[cfg(test)]
@@ -72,6 +88,21 @@ mod tests {
         }
         assert_eq!(two_sided_quantile(0.0, 5.0), f64::INFINITY);
         assert_eq!(two_sided_quantile(1.0, 5.0), 0.0);
+    }
+
+    #[test]
+    fn a_quantile_is_infinite_only_where_it_is_too_large_for_a_number() {
+        // With one degree of freedom t = 1 / tan(π/2 · outside), with two about √(1 / outside).
+        for outside in [1e-100, 1e-140, 1e-146, 1e-154, 1e-200, 1e-300] {
+            let one = two_sided_quantile(outside, 1.0);
+            let cauchy = 2.0 / std::f64::consts::PI / outside;
+            assert!((one - cauchy).abs() <= 1e-12 * cauchy, "{outside}: {one} {cauchy}");
+            let two = two_sided_quantile(outside, 2.0);
+            let expected = (1.0 / outside).sqrt();
+            assert!((two - expected).abs() <= 1e-12 * expected, "{outside}: {two} {expected}");
+        }
+        assert_eq!(two_sided_quantile(1e-300, 0.5), f64::INFINITY);
+        assert_eq!(two_sided_quantile(1e-309, 1.0), f64::INFINITY);
     }
 
     #[test]
