@@ -45,7 +45,8 @@ pub struct Proportion {
     pub of: u64,
 }
 
-/// The value of a metric that is undefined, to reproduce scikit-learn's `zero_division`.
+/// The value of a metric that is undefined, to reproduce scikit-learn's `zero_division`. It applies without
+/// any entries too, where scikit-learn raises an error.
 ///
 /// ```
 /// use karat_metrics::classification::{Confusion, ZeroDivision};

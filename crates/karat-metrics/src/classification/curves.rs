@@ -450,7 +450,7 @@ impl Scores {
     /// ```
     ///
     /// # Errors
-    /// If no entry is positive.
+    /// If no entry is positive. (scikit-learn returns a recall of 1 at every threshold.)
     pub fn precision_recall_curve(&self) -> Result<PrecisionRecallCurve, Undefined> {
         if self.positives == 0 {
             return Err(NO_POSITIVES);

@@ -1,7 +1,8 @@
 //! Location and spread of a list of values.
 //!
 //! An empty list, a NaN or an infinity is [`Undefined`] in every function, where numpy and scipy
-//! return NaN. Sums that are too large for a number are taken exactly, and means of them are finite.
+//! return NaN or an infinity. Sums that are too large for a number are taken exactly, and means of them are
+//! finite.
 
 use std::borrow::Cow;
 
@@ -176,7 +177,8 @@ pub fn median(xs: &[f64]) -> Score {
 /// ```
 ///
 /// # Errors
-/// If the list is empty, or a value is negative or not finite. (scipy returns NaN.)
+/// If the list is empty, or a value is negative or not finite. (scipy returns NaN, and infinity for
+/// positive values of which one is infinite.)
 pub fn geometric_mean(xs: &[f64]) -> Score {
     all_finite(xs)?;
     if xs.iter().any(|x| *x < 0.0) {

@@ -69,7 +69,8 @@ impl QuantileMethod {
 /// ```
 ///
 /// # Errors
-/// If the list is empty, a value is not finite, or q is not between 0 and 1.
+/// If the list is empty, a value is not finite, or q is not between 0 and 1. (numpy returns NaN for an empty
+/// list, counts an infinity as the largest value, and raises an error for such a q.)
 pub fn quantile(xs: &[f64], q: f64, method: QuantileMethod) -> Score {
     all_finite(xs)?;
     let mut sorted = xs.to_vec();

@@ -35,8 +35,8 @@ const MAX_EXACT: usize = 400;
 /// Runs the two-sided signed-rank test of a against b, choosing the method as scipy 1.17 does: exact
 /// up to 13 pairs, and up to 50 if there are neither ties nor zeros; normal otherwise.
 ///
-/// If a and b never differ, the statistic is 0 and p is 1 (scipy agrees up to 13 pairs and returns
-/// p = NaN beyond).
+/// If a and b never differ, the statistic is 0 and p is 1 (scipy agrees from 2 to 13 pairs, raises an
+/// error for one and returns p = NaN beyond).
 ///
 /// ```
 /// use karat_metrics::stats::{WilcoxonMethod, wilcoxon};
