@@ -79,7 +79,7 @@ impl CallMetric {
             }
             CallMetric::RagasF1 => metric!("ragas.tool_call_f1"),
             CallMetric::ToolCorrectness(setting) => MetricId::new(&setting.id()),
-            CallMetric::ToolPermission(_) => deepeval::TOOL_PERMISSION,
+            CallMetric::ToolPermission(_) => metric!("deepeval.tool_permission"),
         }
     }
 
@@ -87,7 +87,7 @@ impl CallMetric {
     pub fn id(&self) -> MetricId {
         match self {
             CallMetric::ToolCorrectness(setting) if *setting == ToolCorrectness::default() => {
-                deepeval::TOOL_CORRECTNESS
+                metric!("deepeval.tool_correctness")
             }
             other => other.full_id(),
         }
@@ -147,7 +147,7 @@ impl FromStr for CallMetric {
             return Ok(CallMetric::ToolCorrectness(settings));
         }
         if deepeval::TOOL_PERMISSION == id {
-            return Err(UnknownMetric::NeedsPolicy(deepeval::TOOL_PERMISSION));
+            return Err(UnknownMetric::NeedsPolicy(metric!("deepeval.tool_permission")));
         }
         PLAIN
             .into_iter()

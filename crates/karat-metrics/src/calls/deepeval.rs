@@ -11,18 +11,17 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::{Call, Equality, Object, Value};
-use crate::MetricId;
 use crate::metric::{Better, Metric, Unit};
 
 /// The id of [`ToolCorrectness`] with the default settings.
-pub const TOOL_CORRECTNESS: MetricId = MetricId::known("deepeval.tool_correctness");
+pub const TOOL_CORRECTNESS: &str = "deepeval.tool_correctness";
 /// The id of [`ToolPermission`].
-pub const TOOL_PERMISSION: MetricId = MetricId::known("deepeval.tool_permission");
+pub const TOOL_PERMISSION: &str = "deepeval.tool_permission";
 
 /// The metrics of this file.
 pub(super) const METRICS: &[Metric] = &[
     Metric {
-        id: "deepeval.tool_correctness",
+        id: TOOL_CORRECTNESS,
         summary: "Share of the expected tools that were called (DeepEval)",
         formula: "default: for each expected call in order, the best score among the called ones not yet used; sum / expected calls. ordered: weighted longest common subsequence / expected calls. exact: 1 if both lists agree position by position, else 0. Both lists empty: 1; nothing expected but something called: 0",
         better: Better::Higher,
@@ -32,7 +31,7 @@ pub(super) const METRICS: &[Metric] = &[
         ..Metric::DEFAULT
     },
     Metric {
-        id: "deepeval.tool_permission",
+        id: TOOL_PERMISSION,
         summary: "Share of the calls that the agent was allowed to make (DeepEval)",
         formula: "calls of a tool that is on the list of allowed tools (if there is one) and not on the list of denied tools / calls; no calls: 1",
         better: Better::Higher,

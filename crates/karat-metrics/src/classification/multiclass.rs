@@ -3,11 +3,8 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use super::{Confusion, InputError, ZeroDivision, real, same_length};
+use super::{Confusion, InputError, MAX_CLASSES, ZeroDivision, real, same_length};
 use crate::{Score, Undefined};
-
-/// The largest number of labels a [`Multiclass`] table accepts: it has a cell for every pair.
-pub const MAX_CLASSES: usize = 1_000;
 
 /// A confusion matrix of several classes.
 ///
