@@ -5,6 +5,7 @@
 //! benchmark's table at once. Most benchmarks publish whether each run succeeded; those become
 //! entries of the [`outcomes`] evaluation, which counts as the benchmark does and as Karat does.
 
+mod benchmark;
 mod benchmarks;
 mod error;
 pub mod outcomes;
@@ -16,30 +17,12 @@ mod writer;
 
 use std::path::{Path, PathBuf};
 
+pub use benchmark::Benchmark;
 pub use benchmarks::BENCHMARKS;
 pub use error::ImportError;
 use source::Source;
 pub use writer::Imported;
 use writer::Writer;
-
-/// A benchmark that can be imported.
-pub struct Benchmark {
-    /// The name in commands.
-    pub name: &'static str,
-    /// The name for people.
-    pub title: &'static str,
-    /// The files that are needed.
-    pub needs: &'static str,
-    /// The licence of its data.
-    pub licence: &'static str,
-    /// True if the licence forbids publishing, or none is stated.
-    pub restricted: bool,
-    /// The evaluation that measures it.
-    pub becomes: &'static str,
-    /// The figures or counts that prove the import.
-    pub checked_by: &'static str,
-    import: fn(&Source, &mut Writer) -> Result<(), ImportError>,
-}
 
 /// Imports a benchmark from the places that were named into a folder that does not exist yet.
 ///
