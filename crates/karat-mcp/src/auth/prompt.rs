@@ -36,6 +36,10 @@ impl fmt::Display for Prompt {
 static PROMPT: OnceLock<fn(&Prompt)> = OnceLock::new();
 
 /// Sets the function that shows prompts, once. Without one, logins that need a person are refused.
+///
+/// ```
+/// karat_mcp::auth::install_prompt(|prompt| eprintln!("{prompt}"));
+/// ```
 pub fn install_prompt(show: fn(&Prompt)) {
     let _ = PROMPT.set(show);
 }

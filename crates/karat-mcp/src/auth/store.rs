@@ -130,6 +130,16 @@ pub(super) fn find(
 
 /// The logins that are kept for a server, or all of them.
 ///
+/// ```no_run
+/// use karat_mcp::auth;
+///
+/// for login in auth::logins(Some("https://mcp.example.com/mcp"))? {
+///     println!("removes the login at {}", login.issuer);
+///     auth::logout(&login)?;
+/// }
+/// # Ok::<(), auth::StoreError>(())
+/// ```
+///
 /// # Errors
 /// If one of the files cannot be read.
 pub fn logins(server: Option<&str>) -> Result<Vec<Login>, StoreError> {
