@@ -41,7 +41,8 @@ pub(crate) fn read(name: &str, text: &str) -> Result<Vec<Run>, (usize, String)> 
     }
     let parts: Vec<&str> = name.rsplit('/').collect();
     let part = |at: usize| parts.get(at).copied().unwrap_or_default();
-    let file = part(0).trim_end_matches(".csv");
+    let file = part(0);
+    let file = file.rsplit_once(".csv").map_or(file, |(file, _)| file);
     let template = file.split_once('-').map_or(file, |(template, _)| template);
     let (memory, model, kind) = (part(1), part(2), part(3));
     let mut runs = Vec::new();

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use karat_core::error::EvalError;
 use karat_io::input::{self, InputError, Limits, Lines, Member, members};
+use karat_io::text::first_few;
 use serde::{Deserialize, Serialize};
 
 use crate::delivery::Injected;
@@ -65,7 +66,7 @@ impl Format {
         !hidden
             && match self {
                 Format::AgentDojo => ends(&[".json", ".json.gz", ".json.zst", ".json.xz"]),
-                Format::Asb => ends(&[".csv"]),
+                Format::Asb => ends(&[".csv", ".csv.gz", ".csv.zst", ".csv.xz"]),
                 Format::Native => ends(&[".jsonl", ".jsonl.gz", ".jsonl.zst", ".jsonl.xz"]),
             }
     }
@@ -184,7 +185,7 @@ fn check_known(
     known: &BTreeSet<String>,
 ) -> Result<(), EvalError> {
     let Some(unknown) = asked.iter().find(|name| !known.contains(*name)) else { return Ok(()) };
-    let known = known.iter().take(20).cloned().collect::<Vec<_>>().join(", ");
+    let known = first_few(&known.iter().collect::<Vec<_>>(), 20);
     Err(EvalError::config(format!(
         "{place}: no run has the {what} {unknown:?}; there are: {known}"
     )))

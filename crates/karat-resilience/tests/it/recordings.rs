@@ -395,6 +395,16 @@ fn logs_of_asb_are_read_by_rows() {
     assert_eq!(count(&report, "utility.under_attack"), (2, 3));
     let delivered = report.metric("attack.delivered").unwrap();
     assert!(delivered.value.is_none() && delivered.undefined.is_some(), "{delivered:?}");
+
+    let plain = std::fs::read(path.join("naive-all_.csv")).unwrap();
+    let packed = std::fs::File::create(path.join("naive-all_.csv.gz")).unwrap();
+    let mut packed = flate2::write::GzEncoder::new(packed, flate2::Compression::fast());
+    std::io::Write::write_all(&mut packed, &plain).unwrap();
+    packed.finish().unwrap();
+    std::fs::remove_file(path.join("naive-all_.csv")).unwrap();
+    let again = scored(&folder.path().join("logs"), Format::Asb);
+    let ids = |report: &Report| report.items.iter().map(|item| item.id.clone()).collect::<Vec<_>>();
+    assert_eq!(ids(&again), ids(&report));
 }
 
 #[test]
