@@ -36,7 +36,7 @@ fn a_diff_shows_every_field_that_changed_in_printable_text() {
     let ran = scratch.karat(&["corpus", "diff", "a", "b", "--exit-code"]).expect(1);
     assert_eq!(ran.stderr, "");
     let same = scratch.karat(&["corpus", "diff", "a", "a", "--exit-code"]).expect(0);
-    assert_eq!(same.stdout, "0 added, 0 removed, 0 changed (0 reworded), 3 the same\n");
+    assert_eq!(same.stdout, "0 added, 0 removed, 0 changed (0 reworded), 3 unchanged\n");
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a_diff_of_threat_corpora_is_by_entry() {
     scratch.write("after.jsonl", after.join("\n"));
     let ran =
         scratch.karat(&["corpus", "diff", "before.jsonl", "after.jsonl", "--exit-code"]).expect(1);
-    let told = "1 added, 1 removed, 1 changed (0 reworded), 1 the same\n+ d  Comes.\n- c  Goes.\n~ b\n    \
+    let told = "1 added, 1 removed, 1 changed (0 reworded), 1 unchanged\n+ d  Comes.\n- c  Goes.\n~ b\n    \
                 /label\n      - malicious\n      + benign\n";
     assert_eq!(ran.stdout, told);
     let bundled = ["corpus", "diff", "bundled:threats/v1", "bundled:threats/v2", "--json"];
@@ -159,7 +159,7 @@ fn freezing_a_snapshot_makes_the_next_version_and_leaves_the_last_alone() {
     scratch.write("a/golden/g.jsonl", label("s:same"));
     assert!(freeze("a", &[]).expect(0).stdout.starts_with("set v1: 2 files, sha256:"));
     let before = scratch.read("data/set/v1/manifest.toml");
-    assert!(freeze("a", &[]).expect(0).stdout.contains("the same as v1"));
+    assert!(freeze("a", &[]).expect(0).stdout.contains("identical to v1"));
     let ran = freeze("b", &[]).expect(0);
     assert!(ran.stdout.contains("since v1: 1 added, 1 removed, 1 changed (1 reworded)"));
     assert_eq!(scratch.read("data/set/v2/golden/g.jsonl"), label("s:same"));

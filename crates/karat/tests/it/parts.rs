@@ -122,7 +122,7 @@ fn parts_that_do_not_belong_together_are_refused() {
         (
             "name = \"r\"",
             "name = \"other\"",
-            "the entry retrieval other, which the project does not",
+            "the entry retrieval other, which is not in the project",
         ),
         ("golden.jsonl", "others.jsonl", "dataset "),
     ];
