@@ -16,14 +16,14 @@ use crate::trace::{Trace, Usage};
 /// The prices of one model, for a million tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Price {
+pub(crate) struct Price {
     /// Input tokens.
-    pub input: f64,
+    pub(crate) input: f64,
     /// Output tokens, those of reasoning included.
-    pub output: f64,
+    pub(crate) output: f64,
     /// Input tokens from a cache; as other input tokens if it is not stated.
     #[serde(default)]
-    pub cached_input: Option<f64>,
+    pub(crate) cached_input: Option<f64>,
 }
 
 /// Prices by model.
@@ -38,7 +38,7 @@ impl Prices {
     ///
     /// # Errors
     /// If the file is not valid, or a price is negative.
-    pub fn load(path: &Path) -> Result<Self, EvalError> {
+    pub(crate) fn load(path: &Path) -> Result<Self, EvalError> {
         let table: Prices = input::load(path, &Limits::default())?;
         let amount = |price: f64| price.is_finite() && price >= 0.0;
         let valid = |price: &Price| {

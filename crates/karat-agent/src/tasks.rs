@@ -78,7 +78,7 @@ impl Tasks {
     ///
     /// # Errors
     /// If a file is not valid, or an id is a duplicate.
-    pub fn load(paths: &[PathBuf]) -> Result<Self, EvalError> {
+    pub(crate) fn load(paths: &[PathBuf]) -> Result<Self, EvalError> {
         let mut all = Tasks::default();
         let mut read = Vec::new();
         for path in paths {
@@ -135,22 +135,22 @@ impl Tasks {
     }
 
     /// All tasks, in the order of the files.
-    pub fn iter(&self) -> impl Iterator<Item = &Task> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Task> {
         self.tasks.iter()
     }
 
     /// Their number.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.tasks.len()
     }
 
     /// Returns whether there are none.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.tasks.is_empty()
     }
 
     /// The number of a trace's task.
-    pub fn of(&self, trace: &Trace) -> Option<usize> {
+    pub(crate) fn of(&self, trace: &Trace) -> Option<usize> {
         let by_input = || self.by_input.get(trace.input.as_deref()?);
         self.by_id.get(&trace.id).or_else(by_input).copied()
     }
@@ -259,7 +259,7 @@ impl Task {
     ///
     /// # Errors
     /// If it is not valid.
-    pub fn parse(text: &str) -> Result<Self, Invalid> {
+    pub(crate) fn parse(text: &str) -> Result<Self, Invalid> {
         let mut fields = Fields::parse(text)?;
         let id = read_id(&mut fields)?;
         let inputs = match (fields.get::<String>("input")?, fields.get("inputs")?) {

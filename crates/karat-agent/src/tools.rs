@@ -38,7 +38,7 @@ type Schema = Result<Compiled, String>;
 
 /// The result of checking a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fit {
+pub(crate) enum Fit {
     /// The tools are not known.
     NoList,
     /// The tool was not offered.
@@ -62,7 +62,7 @@ impl Tools {
     ///
     /// # Errors
     /// If there are none, or the file cannot be read.
-    pub fn load(&mut self, path: &Path) -> Result<(), EvalError> {
+    pub(crate) fn load(&mut self, path: &Path) -> Result<(), EvalError> {
         if path.is_dir() {
             return self.load_dataset(DatasetFiles::Folder(path.to_owned()));
         }
@@ -125,7 +125,7 @@ impl Tools {
     }
 
     /// Adds one tool.
-    pub fn add(&mut self, server: Option<String>, name: &str, schema: Option<Value>) {
+    pub(crate) fn add(&mut self, server: Option<String>, name: &str, schema: Option<Value>) {
         let known = Known { server, schema, compiled: OnceLock::new() };
         self.by_name.entry(name.to_owned()).or_default().push(known);
     }
@@ -137,7 +137,7 @@ impl Tools {
 
     /// Returns whether a tool exists on its server or, if it names none, on one of these (on any, if there are
     /// none). None if the tools of such a server are not known.
-    pub fn has(&self, tool: &Tool, servers: &[String]) -> Option<bool> {
+    pub(crate) fn has(&self, tool: &Tool, servers: &[String]) -> Option<bool> {
         let wanted = match &tool.server {
             Some(server) => std::slice::from_ref(server),
             None => servers,
@@ -158,7 +158,7 @@ impl Tools {
     }
 
     /// Checks a call against the tools that its trace was offered.
-    pub fn fit(&self, trace: &Trace, call: &CallMade) -> Fit {
+    pub(crate) fn fit(&self, trace: &Trace, call: &CallMade) -> Fit {
         match &trace.tools {
             Some(tools) => self.fit_inline(tools, call),
             None if self.by_name.is_empty() => Fit::NoList,

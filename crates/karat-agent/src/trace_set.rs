@@ -100,7 +100,7 @@ impl TraceSet {
     }
 
     /// Traces that were just made, on these tasks.
-    pub fn made(traces: Vec<Trace>, tasks: &Tasks, name: &str) -> Self {
+    pub(crate) fn made(traces: Vec<Trace>, tasks: &Tasks, name: &str) -> Self {
         let mut stats = ReadStats { runs: traces.len() as u64, ..ReadStats::default() };
         for trace in &traces {
             stats.models.extend(trace.model.clone());

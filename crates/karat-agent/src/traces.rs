@@ -92,7 +92,7 @@ pub enum Kept {
 
 impl Kept {
     /// Everything that is known about the traces apart from their scores.
-    pub fn stats(&self) -> &ReadStats {
+    pub(crate) fn stats(&self) -> &ReadStats {
         match self {
             Kept::Traces(set) => &set.stats,
             Kept::Aggregates(aggregates) => &aggregates.stats,
@@ -102,7 +102,7 @@ impl Kept {
 
 impl Config {
     /// The files of traces, relative to the project.
-    pub fn files(&self, root: &Root<'_>) -> Vec<PathBuf> {
+    pub(crate) fn files(&self, root: &Root<'_>) -> Vec<PathBuf> {
         self.traces.iter().map(|file| root.path(file)).collect()
     }
 

@@ -259,7 +259,7 @@ impl RunPair {
 }
 
 /// Compares two runs of a task.
-pub fn compare(before: &Trace, after: &Trace, tolerances: &Tolerances) -> Trajectory {
+pub(crate) fn compare(before: &Trace, after: &Trace, tolerances: &Tolerances) -> Trajectory {
     let longer = before.calls.len().max(after.calls.len());
     let aligned = align(&before.calls, &after.calls, tolerances);
     let answer_changed = before.output != after.output;

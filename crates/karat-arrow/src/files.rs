@@ -53,7 +53,7 @@ impl Rows {
     ///
     /// # Errors
     /// If it is not a Parquet file.
-    pub fn open(path: &Path, kind: Kind, group: &str) -> Result<Rows, Error> {
+    pub(crate) fn open(path: &Path, kind: Kind, group: &str) -> Result<Rows, Error> {
         let known = input_schema(kind);
         Rows::with(path, |field| {
             field.name() == group || known.field_with_name(field.name()).is_ok()

@@ -13,7 +13,7 @@ mod mcp_recording;
 mod opencode;
 pub(crate) mod samples;
 mod sessions;
-pub mod spans;
+pub(crate) mod spans;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -49,7 +49,7 @@ impl Labels {
     ///
     /// # Errors
     /// If a line is not a label, or two labels contradict each other.
-    pub fn load(path: &Path) -> Result<Self, EvalError> {
+    pub(crate) fn load(path: &Path) -> Result<Self, EvalError> {
         let mut all = BTreeMap::new();
         for record in input::lines(path, &Limits::default())?.records::<Label>() {
             let (line, label) = record?;

@@ -179,7 +179,7 @@ impl Verdicts {
     ///
     /// # Errors
     /// If a line is not a verdict.
-    pub fn load(path: &Path) -> Result<Self, EvalError> {
+    pub(crate) fn load(path: &Path) -> Result<Self, EvalError> {
         let limits = Limits::default();
         let mut all = Verdicts::default();
         for record in input::lines(path, &limits)?.records::<Verdict>() {
@@ -190,7 +190,7 @@ impl Verdicts {
     }
 
     /// Adds a verdict.
-    pub fn add(&mut self, verdict: &Verdict) {
+    pub(crate) fn add(&mut self, verdict: &Verdict) {
         let model = verdict.model.as_deref();
         let key = key(&verdict.id, model, verdict.setting, verdict.turns, verdict.run);
         self.by.insert(format!("{} by {}", verdict.judge, verdict.prompt));
@@ -200,7 +200,7 @@ impl Verdicts {
     }
 
     /// The opinion on a trace.
-    pub fn of(&self, trace: &Trace) -> Option<Opinion> {
+    pub(crate) fn of(&self, trace: &Trace) -> Option<Opinion> {
         let (id, model, setting, turns, run) = trace.key();
         let units = self.by_trace.get(&key(id, model, setting, turns, run))?;
         let (mut scores, mut agreements) = (Vec::new(), Vec::new());

@@ -28,7 +28,7 @@ use crate::tools::Tools;
 use crate::trace::Trace;
 
 /// A score, or the reason for which it is undefined.
-pub type Score = Result<f64, &'static str>;
+pub(crate) type Score = Result<f64, &'static str>;
 
 macro_rules! own_scores {
     ($($name:ident = $id:literal,)*) => {
@@ -97,7 +97,7 @@ impl TraceScore {
     }
 
     /// One of our own scores, if it is defined.
-    pub fn value(&self, own: Own) -> Option<f64> {
+    pub(crate) fn value(&self, own: Own) -> Option<f64> {
         self.get(own)?.ok()
     }
 }

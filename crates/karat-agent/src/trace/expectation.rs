@@ -61,7 +61,7 @@ struct PlainCall {
 }
 
 /// An expected call and its tool.
-pub type Wanted<'e> = (&'e Tool, &'e ExpectedCall<'static>);
+pub(crate) type Wanted<'e> = (&'e Tool, &'e ExpectedCall<'static>);
 
 /// A tool, and its server where that matters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,7 +99,7 @@ impl PlainCall {
 
 impl Tool {
     /// Reads `name`, `server:name` or `mcp__server__name`.
-    pub fn parse(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         if let Some((server, name)) = text.split_once(':')
             && !server.is_empty()
             && !name.is_empty()
@@ -120,13 +120,13 @@ impl Tool {
     }
 
     /// Returns whether a call is of this tool: by name, and by server where both are known.
-    pub fn is(&self, name: &str, server: Option<&str>) -> bool {
+    pub(crate) fn is(&self, name: &str, server: Option<&str>) -> bool {
         let same = |own: &String| server.is_none_or(|server| server == own);
         self.name == name && self.server.as_ref().is_none_or(same)
     }
 
     /// `server:name`, or the name.
-    pub fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         match &self.server {
             Some(server) => format!("{server}:{}", self.name),
             None => self.name.clone(),
@@ -179,7 +179,7 @@ impl Expectation {
     }
 
     /// The calls that must be made.
-    pub fn required(&self) -> impl Iterator<Item = Wanted<'_>> {
+    pub(crate) fn required(&self) -> impl Iterator<Item = Wanted<'_>> {
         self.all_calls().filter(|(_, call)| call.presence == Presence::Required)
     }
 
@@ -189,7 +189,7 @@ impl Expectation {
     }
 
     /// The name under which a call is compared.
-    pub fn key<'c>(&'c self, name: &'c str, server: Option<&'c str>) -> Cow<'c, str> {
+    pub(crate) fn key<'c>(&'c self, name: &'c str, server: Option<&'c str>) -> Cow<'c, str> {
         match &self.calls {
             Some(calls) => key(&calls.servers, name, server),
             None => Cow::Borrowed(name),
@@ -388,7 +388,7 @@ impl ExpectedCalls {
     }
 
     /// The calls as a plain list, if the expectation leaves no choice.
-    pub fn plain(&self) -> Option<Vec<Call<'_>>> {
+    pub(crate) fn plain(&self) -> Option<Vec<Call<'_>>> {
         self.plain.as_ref()?.iter().map(PlainCall::as_call).collect()
     }
 

@@ -25,12 +25,12 @@ pub struct Invalid {
 
 impl Invalid {
     /// A mistake in the value itself.
-    pub fn new(message: impl Into<String>) -> Self {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
         Invalid { place: String::new(), message: message.into() }
     }
 
     /// A mistake in a field of the value.
-    pub fn at(place: impl Into<String>, message: impl Into<String>) -> Self {
+    pub(crate) fn at(place: impl Into<String>, message: impl Into<String>) -> Self {
         Invalid { place: place.into(), message: message.into() }
     }
 

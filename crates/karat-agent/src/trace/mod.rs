@@ -4,7 +4,7 @@
 //! it field by field. Arguments stay the text that was recorded, so that no score depends on a parser.
 //! A record is refused only if it cannot be understood; unknown fields are counted.
 
-pub mod expectation;
+pub(crate) mod expectation;
 pub(crate) mod fields;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -116,7 +116,7 @@ pub enum Turns {
 
 impl Turns {
     /// The name in traces and slices.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Turns::Single => "single",
             Turns::Multi => "multi",
@@ -238,7 +238,7 @@ const ALL_OF_IT: f64 = 1.0 - 1e-6;
 
 impl Outcome {
     /// Returns whether the task was done: as stated, or by a score of 1.
-    pub fn succeeded(self) -> Option<bool> {
+    pub(crate) fn succeeded(self) -> Option<bool> {
         self.passed.or(self.score.map(|score| score >= ALL_OF_IT))
     }
 
@@ -293,7 +293,7 @@ impl CallMade {
     }
 
     /// `server:name`, or the name alone if no server is known.
-    pub fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         match &self.server {
             Some(server) => format!("{server}:{}", self.name),
             None => self.name.clone(),
@@ -352,7 +352,7 @@ impl Usage {
 
 impl Trace {
     /// A trace of a task without calls.
-    pub fn of(id: impl Into<String>) -> Self {
+    pub(crate) fn of(id: impl Into<String>) -> Self {
         Trace { id: id.into(), run: 1, ..Trace::default() }
     }
 
@@ -460,13 +460,13 @@ impl Trace {
     }
 
     /// The properties that identify a trace.
-    pub fn key(&self) -> Key<'_> {
+    pub(crate) fn key(&self) -> Key<'_> {
         (&self.id, self.model.as_deref(), self.setting, self.turns, self.run)
     }
 }
 
 /// The properties that identify a trace: task, model, setting, turns, run.
-pub type Key<'a> = (&'a str, Option<&'a str>, Setting, Turns, u32);
+pub(crate) type Key<'a> = (&'a str, Option<&'a str>, Setting, Turns, u32);
 
 /// Reads `id`: a text or a number.
 pub(crate) fn read_id(fields: &mut Fields<'_>) -> Result<String, Invalid> {

@@ -77,7 +77,7 @@ pub(crate) fn is_in(word: &str, list: &str) -> bool {
 
 /// The reason for which a tool is considered destructive, if it is.
 #[must_use]
-pub fn destructive(definition: &Value) -> Option<String> {
+pub(crate) fn destructive(definition: &Value) -> Option<String> {
     let hint = |key: &str| {
         definition.get("annotations").and_then(|found| found.get(key)).and_then(Value::as_bool)
     };
@@ -98,7 +98,7 @@ pub fn destructive(definition: &Value) -> Option<String> {
 /// The reason for which a tool is not called without permission, if there is one: it may destroy or change
 /// something.
 #[must_use]
-pub fn may_change(definition: &Value) -> Option<String> {
+pub(crate) fn may_change(definition: &Value) -> Option<String> {
     if let Some(why) = destructive(definition) {
         return Some(why);
     }

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 
 /// The encoding in which a token occurs in a text, if it does.
 #[must_use]
-pub fn find_encoded(text: &str, token: &str) -> Option<&'static str> {
+pub(crate) fn find_encoded(text: &str, token: &str) -> Option<&'static str> {
     if token.is_empty() {
         return None;
     }
@@ -26,7 +26,7 @@ pub fn find_encoded(text: &str, token: &str) -> Option<&'static str> {
 
 /// Every form of a token that [`find_encoded`] finds.
 #[must_use]
-pub fn encoded_forms(token: &str) -> Vec<String> {
+pub(crate) fn encoded_forms(token: &str) -> Vec<String> {
     let hex = hexadecimal(token);
     let mut forms = vec![token.to_owned(), reversed(token), hex.to_uppercase(), hex];
     forms.extend(base64_forms(token));

@@ -21,14 +21,14 @@ const MAX_LIKELY: usize = 6;
 
 /// The inputs of calls that succeeded, by tool, the latest first.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Successes(BTreeMap<String, Vec<Call>>);
+pub(crate) struct Successes(BTreeMap<String, Vec<Call>>);
 
 impl Successes {
     /// Reads recordings. Calls with hidden arguments are left out: they would not succeed again.
     ///
     /// # Errors
     /// If a file is not a recording, or no call of a tool succeeded in any of them.
-    pub fn read(paths: &[PathBuf]) -> Result<Successes, EvalError> {
+    pub(crate) fn read(paths: &[PathBuf]) -> Result<Successes, EvalError> {
         let mut found: BTreeMap<String, Vec<Call>> = BTreeMap::new();
         for path in paths.iter().rev() {
             let (recorded, _) = replay::requests(path)?;

@@ -1,16 +1,16 @@
 //! Shared parts of lint, fuzz and attack: rules, the server under test, command lines that replay a
 //! call, and rates as metrics.
 
-pub mod destructive_tools;
-pub mod encodings;
-pub mod known_inputs;
+pub(crate) mod destructive_tools;
+pub(crate) mod encodings;
+pub(crate) mod known_inputs;
 pub mod live;
-pub mod reaction;
+pub(crate) mod reaction;
 pub(crate) mod refusal;
 pub mod replay;
 pub mod stop;
 pub mod time;
-pub mod waivers;
+pub(crate) mod waivers;
 
 use karat_core::aggregate;
 use karat_core::error::EvalError;
@@ -128,7 +128,7 @@ pub(crate) fn check_known<'a>(
 
 /// A share of calls as a metric, with the interval of a rate.
 #[must_use]
-pub fn rate(id: MetricId, hits: u64, of: u64, nothing: &str) -> Measured {
+pub(crate) fn rate(id: MetricId, hits: u64, of: u64, nothing: &str) -> Measured {
     let interval = stats::wilson(hits, of, aggregate::LEVEL);
     let interval = interval.ok().map(|found| Interval::new(found, "wilson"));
     Measured {

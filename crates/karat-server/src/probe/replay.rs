@@ -26,7 +26,7 @@ pub(crate) fn timeout_flags(limits: (u64, u64), defaults: (u64, u64)) -> Vec<Str
 
 /// `karat server call …` for these arguments and time limits; `redact` takes secrets out of each word.
 #[must_use]
-pub fn call(
+pub(crate) fn call(
     spec: &ServerSpec,
     tool: &str,
     arguments: &Map<String, Value>,
@@ -47,7 +47,7 @@ pub fn call(
 
 /// `karat server WORDS… SERVER`.
 #[must_use]
-pub fn line(spec: &ServerSpec, words: &[&str], redact: &dyn Fn(&str) -> String) -> String {
+pub(crate) fn line(spec: &ServerSpec, words: &[&str], redact: &dyn Fn(&str) -> String) -> String {
     let mut all: Vec<String> = ["karat", "server"].map(str::to_owned).to_vec();
     all.extend(words.iter().map(|word| (*word).to_owned()));
     if let Some(url) = &spec.url {
@@ -167,7 +167,7 @@ pub fn quoted(word: &str) -> String {
 
 /// A value as JSON with everything outside of ASCII escaped.
 #[must_use]
-pub fn ascii(value: &Value) -> String {
+pub(crate) fn ascii(value: &Value) -> String {
     let mut text = String::new();
     for c in value.to_string().chars() {
         if c.is_ascii() && c != '\u{7f}' {

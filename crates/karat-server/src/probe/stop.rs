@@ -23,7 +23,7 @@ impl StopRequest {
     }
 
     /// Waits for it.
-    pub async fn made(&self) {
+    pub(crate) async fn made(&self) {
         let notified = self.0.1.notified();
         if !self.is_made() {
             notified.await;

@@ -39,7 +39,7 @@ use self::texts::TextCase;
 pub use crate::observation::{Feature, Role};
 
 /// The success rate that a case must reach if the suite does not set one.
-pub const TARGET: f64 = 0.95;
+pub(crate) const TARGET: f64 = 0.95;
 
 /// A valid suite.
 #[derive(Debug)]
@@ -120,7 +120,7 @@ impl Suite {
     }
 
     /// The suite as reports and baselines name it.
-    pub fn reference(&self) -> DatasetRef {
+    pub(crate) fn reference(&self) -> DatasetRef {
         DatasetRef {
             id: self.name.clone(),
             version: "suite".to_owned(),
@@ -270,7 +270,7 @@ impl Step {
     }
 
     /// The names of the saved values that its arguments need.
-    pub fn names(&self) -> BTreeSet<String> {
+    pub(crate) fn names(&self) -> BTreeSet<String> {
         let mut names = Vec::new();
         self.input.values().for_each(|value| variables::names(value, &mut names));
         names.into_iter().collect()
