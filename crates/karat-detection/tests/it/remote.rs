@@ -6,7 +6,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use common::{corpus, entry, observed, run, small_corpus, system, value, write};
+use common::{corpus, entry, observed, run, small_corpus, system, test_server, value, write};
 
 /// An endpoint that flags key files, gives a score, and wants to be greeted.
 const ENDPOINT: &str = r#"
@@ -118,47 +118,35 @@ async fn an_endpoint_that_fails_is_not_measured_and_never_a_pass() {
     assert!(run(folder.path(), &gone, &dataset).await.unwrap_err().is_not_measured());
 }
 
-/// The least that an MCP server says, over lines.
-const SERVER: &str = r#"
-import os, sys, json
-for line in sys.stdin:
-    m = json.loads(line)
-    if "id" not in m: continue
-    def reply(result): print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": result}), flush=True)
-    if m["method"] == "initialize":
-        reply({"protocolVersion": m["params"]["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": {"name": "scanner", "version": "1"}})
-    elif m["method"] == "tools/list":
-        reply({"tools": [{"name": "scan", "inputSchema": {"type": "object"}}]})
-    elif m["method"] == "tools/call":
-        text = m["params"]["arguments"]["text"]
-        if MODE == "structured":
-            reply({"content": [], "structuredContent": {"verdict": "flag" if "id_rsa" in text else "pass"}})
-        elif MODE == "text":
-            reply({"content": [{"type": "text", "text": json.dumps({"verdict": "flag" if "id_rsa" in text else "pass"})}]})
-        elif MODE == "noisy":
-            print("loading the model", flush=True)
-            reply({"content": [], "structuredContent": {"verdict": "flag", "findings": [os.environ["SCANNER_KEY"]]}})
-        else:
-            reply({"content": [{"type": "text", "text": "no model"}], "isError": True})
-    else:
-        print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "error": {"code": -32601, "message": "no"}}), flush=True)
-"#;
+/// The script of an MCP server with these steps for texts that name a key file, and for others.
+fn scanner(flags: &str, passes: &str) -> String {
+    let names_a_key = "{properties: {arguments: {properties: {text: {pattern: id_rsa}}}}}";
+    format!(
+        "tools: [{{name: scan, do: [{{when: {{request: {names_a_key}, then: [{flags}], otherwise: [{passes}]}}}}]}}]\n"
+    )
+}
 
 fn over_mcp(tool: &str) -> String {
     format!(
-        "name = \"m\"\n[system.mcp]\nserver = {{ command = [\"python3\", \"server.py\"] }}\ntool = \"{tool}\"\n\
-         arguments = {{ text = \"{{name}}: {{description}}\" }}\nanswer = {{ verdict = \"verdict\" }}\n"
+        "name = \"m\"\n[system.mcp]\nserver = {{ command = [{:?}, \"server.yaml\"] }}\ntool = \"{tool}\"\n\
+         arguments = {{ text = \"{{name}}: {{description}}\" }}\nanswer = {{ verdict = \"verdict\" }}\n",
+        test_server()
     )
 }
 
 #[tokio::test]
 async fn a_tool_of_an_mcp_server_is_called_for_each_entry() {
     let (folder, dataset) = corpus(&small_corpus());
-    for mode in ["structured", "text"] {
-        write(folder.path(), "server.py", &SERVER.replace("MODE", &format!("{mode:?}")));
+    let structured = ["flag", "pass"].map(|verdict| {
+        format!("{{result: {{content: [], structuredContent: {{verdict: {verdict}}}}}}}")
+    });
+    let text =
+        ["flag", "pass"].map(|verdict| format!("{{text: '{{\"verdict\": \"{verdict}\"}}'}}"));
+    for [flags, passes] in [structured, text] {
+        write(folder.path(), "server.yaml", &scanner(&flags, &passes));
         let report = run(folder.path(), &entry(&over_mcp("scan")), &dataset).await.unwrap();
         let found = (value(&report, "recall"), value(&report, "fpr_hard"), value(&report, "fpr"));
-        assert_eq!(found, (Some(1.0), Some(1.0), Some(4.0 / 6.0)), "{mode}");
+        assert_eq!(found, (Some(1.0), Some(1.0), Some(4.0 / 6.0)), "{flags}");
         assert_eq!(report.system.kind, "mcp");
     }
 }
@@ -166,9 +154,14 @@ async fn a_tool_of_an_mcp_server_is_called_for_each_entry() {
 #[tokio::test]
 async fn an_mcp_scanners_side_effects_are_reported_without_its_key() {
     let (folder, dataset) = corpus(&small_corpus());
-    write(folder.path(), "server.py", &SERVER.replace("MODE", "'noisy'"));
+    let noisy = "{line: loading the model}, {result: {content: [], \
+                 structuredContent: {verdict: flag, findings: ['${env.SCANNER_KEY}']}}}";
+    write(folder.path(), "server.yaml", &scanner(noisy, noisy));
     let keyed = over_mcp("scan")
-        .replace("\"server.py\"]", "\"server.py\"], env = { SCANNER_KEY = \"k3y-0f-the-m0del\" }")
+        .replace(
+            "\"server.yaml\"]",
+            "\"server.yaml\"], env = { SCANNER_KEY = \"k3y-0f-the-m0del\" }",
+        )
         .replace("verdict = \"verdict\"", "verdict = \"verdict\", findings = \"findings.*\"");
     let report = run(folder.path(), &entry(&keyed), &dataset).await.unwrap();
     let noise = "the server sent output that is not JSON (10 times; first: loading the model)";
@@ -181,7 +174,7 @@ async fn an_mcp_scanners_side_effects_are_reported_without_its_key() {
 #[tokio::test]
 async fn an_mcp_scanner_that_fails_is_not_measured() {
     let (folder, dataset) = corpus(&small_corpus());
-    write(folder.path(), "server.py", &SERVER.replace("MODE", "'errors'"));
+    write(folder.path(), "server.yaml", &scanner("{fail: no model}", "{fail: no model}"));
     let error = run(folder.path(), &entry(&over_mcp("scan")), &dataset).await.unwrap_err();
     assert!(error.is_not_measured() && error.to_string().contains("no model"), "{error}");
     let error = run(folder.path(), &entry(&over_mcp("scam")), &dataset).await.unwrap_err();

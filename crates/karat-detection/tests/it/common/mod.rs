@@ -1,5 +1,8 @@
 //! Shared by the tests: a small corpus and a folder to run in.
 
+#[path = "../../../../karat-test-server/find.rs"]
+mod find;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,6 +16,8 @@ use karat_detection::system::SystemConfig;
 use karat_detection::{Config, Detection};
 use karat_io::input::TomlTable;
 use tempfile::TempDir;
+
+pub(crate) use find::test_server;
 
 /// Writes a file into a folder.
 pub(crate) fn write(folder: &Path, name: &str, text: &str) -> PathBuf {
