@@ -8,10 +8,13 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use super::Digest;
 use super::error::{BadPath, DatasetError};
-use super::{Digest, MANIFEST};
 use karat_io::input::{InputError, Limits, read_raw};
 use karat_io::text::printable;
+
+/// The name of the file that lists the others.
+pub const MANIFEST: &str = "manifest.toml";
 
 /// The path of a file in a dataset: relative, parts separated by `/`, never leaving the folder.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

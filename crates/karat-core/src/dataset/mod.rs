@@ -14,11 +14,10 @@ mod contents;
 mod digest;
 mod error;
 mod files;
+mod version;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::path::Path;
-use std::str::FromStr;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -26,11 +25,9 @@ use serde::{Deserialize, Serialize};
 pub use self::contents::{Changes, Contents, DataChange, Fingerprint};
 pub use self::digest::{Digest, NotADigest};
 pub use self::error::{BadPath, DatasetError};
-pub use self::files::{DatasetFiles, EmbeddedFiles, FilePath};
+pub use self::files::{DatasetFiles, EmbeddedFiles, FilePath, MANIFEST};
+pub use self::version::{NotAVersion, Version};
 use karat_io::input::{Format, InputError, Limits, parse_bytes, write_atomic};
-
-/// The name of the file that lists the others.
-pub const MANIFEST: &str = "manifest.toml";
 
 /// A dataset whose files are exactly those of its manifest.
 #[derive(Clone, Debug)]
@@ -237,10 +234,10 @@ impl Manifest {
             return wrong("name", "use lower-case letters, digits, `-`, `_` and `.`");
         }
         if self.licence.trim().is_empty() {
-            return wrong("licence", "say under which licence the files may be used");
+            return wrong("licence", "state the licence of the files");
         }
         if self.made.trim().is_empty() {
-            return wrong("made", "say how the dataset was made");
+            return wrong("made", "state how the dataset was made");
         }
         if self.files.is_empty() {
             return wrong("files", "list at least one file");
@@ -349,59 +346,5 @@ impl Manifest {
             lines.push_str(&format!("\"{path}\" = \"{digest}\"\n"));
         }
         lines
-    }
-}
-
-/// The version of a dataset: `v1`, `v2` and so on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
-pub struct Version(u32);
-
-impl Version {
-    /// The version with a number; 0 becomes 1, the first.
-    #[must_use]
-    pub fn new(number: u32) -> Self {
-        Self(number.max(1))
-    }
-
-    /// The one after it.
-    #[must_use]
-    pub fn next(self) -> Self {
-        Self(self.0.saturating_add(1))
-    }
-}
-
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "v{}", self.0)
-    }
-}
-
-/// A text that is not a version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a version; expected v1, v2 and so on")]
-pub struct NotAVersion;
-
-impl FromStr for Version {
-    type Err = NotAVersion;
-
-    fn from_str(text: &str) -> Result<Self, NotAVersion> {
-        let version = text.strip_prefix('v').and_then(|number| number.parse().ok()).map(Self);
-        // `v01` and `v+1` would be second names of the same version.
-        version.filter(|version| version.0 > 0 && version.to_string() == text).ok_or(NotAVersion)
-    }
-}
-
-impl TryFrom<String> for Version {
-    type Error = NotAVersion;
-
-    fn try_from(text: String) -> Result<Self, NotAVersion> {
-        text.parse()
-    }
-}
-
-impl From<Version> for String {
-    fn from(version: Version) -> Self {
-        version.to_string()
     }
 }
