@@ -9,7 +9,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use karat_core::error::EvalError;
-use karat_io::input::{Blocks, InputError, Limits, blocks, read_raw};
+use karat_io::input::{Blocks, InputError, Limits, blocks, decode, read_raw};
 use serde_json::value::RawValue;
 
 use crate::error::in_line;
@@ -28,6 +28,8 @@ const BATCH_DOCUMENTS: usize = 256;
 const MAX_MESSAGE_BYTES: usize = 64 << 20;
 /// The number of bytes that are looked at to know a binary file.
 const PEEKED: u64 = 4096;
+/// The number of bytes by which a compression is recognized, and too few for any content.
+const COMPRESSION_MARK: usize = 6;
 
 /// A part of a file that is not a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -249,9 +251,8 @@ impl Binary {
         let file = std::fs::File::open(path).ok()?;
         let mut start = Vec::new();
         file.take(PEEKED).read_to_end(&mut start).ok()?;
-        let packed = [&b"\x1f\x8b"[..], b"\x28\xb5\x2f\xfd"];
         match &start[..] {
-            start if packed.iter().any(|magic| start.starts_with(magic)) => None,
+            start if is_compressed(start) => None,
             [b'P', b'K', 3, 4, ..] => Some(Binary::Zip),
             // Text has no such bytes, and ids, lengths and times do.
             start if start.iter().any(|byte| *byte < 9) => Some(Binary::Protobuf),
@@ -279,6 +280,13 @@ impl Binary {
         }
         Ok(messages.into_iter().map(|message| Pending::Protobuf(message.to_vec())).collect())
     }
+}
+
+/// Returns whether the first bytes of a file are those of a compression that is read: of so few bytes,
+/// the reader can say only that they are cut off.
+fn is_compressed(start: &[u8]) -> bool {
+    let start = &start[..start.len().min(COMPRESSION_MARK)];
+    matches!(decode("", start, &Limits::default()), Err(InputError::Compression { .. }))
 }
 
 /// A document that was not decoded yet.

@@ -163,6 +163,24 @@ fn compression_is_recognized_by_the_first_bytes() {
     }
 }
 
+/// `{"id":"a","calls":[]}` and a line feed, as `xz --check=crc32` writes it.
+const XZ: &[u8] =
+    b"\xfd7zXZ\x00\x00\x01i\"\xde6\x02\x00!\x01\x16\x00\x00\x00t/\xe5\xa3\x01\x00\x15{\"id\":\
+    \"a\",\"calls\":[]}\n\x00\x00\x00iN\xef\x98\x00\x01*\x16R\xcc9\xbb\x90B\x99\r\x01\x00\x00\x00\
+    \x00\x01YZ";
+
+#[test]
+fn compressed_text_is_not_taken_for_a_binary_format() {
+    let text = b"{\"id\":\"a\",\"calls\":[]}\n";
+    for content in [text.to_vec(), gzip(text), zstd::encode_all(&text[..], 1).unwrap(), XZ.to_vec()]
+    {
+        let file = TraceFile::new(content);
+        let (formats, set) = crate::formats::read(std::slice::from_ref(&file.path));
+        assert_eq!(formats, [TraceFormat::Native]);
+        assert_eq!(set.traces.len(), 1);
+    }
+}
+
 #[test]
 fn a_truncated_compressed_file_is_an_error_after_its_last_whole_line() {
     let plain = many(4000);
