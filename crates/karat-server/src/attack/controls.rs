@@ -13,8 +13,9 @@ use serde_json::{Map, Value, json};
 use super::attacks::KnownAttack;
 use super::attempts::{Access, Attempt, Proof};
 use super::canary_site::CanarySite;
+use super::config::Config;
+use super::items::{HELD, item};
 use super::runner::{AttackResult, AttackRunner, AttackTarget, Memory};
-use super::{Config, score};
 use crate::observation::Outcome;
 use crate::probe::live::{CallResult, Flooded, Rebound};
 use crate::probe::stop::Deadline;
@@ -37,12 +38,12 @@ pub(super) async fn run(
             AttackStatus::NotApplicable => true,
             AttackStatus::NotExecuted => false,
         };
-        let items: Vec<Item> = results.iter().filter_map(score::item).collect();
+        let items: Vec<Item> = results.iter().filter_map(item).collect();
         let items: Vec<&Item> = items.iter().collect();
         controls.push(Control {
             name: name.to_owned(),
             expected: expected.to_owned(),
-            metrics: vec![aggregate::measure(&score::HELD, &items, 1, 0)],
+            metrics: vec![aggregate::measure(&HELD, &items, 1, 0)],
             ok: results.iter().all(is_right),
         });
     }

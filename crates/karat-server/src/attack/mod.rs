@@ -11,7 +11,9 @@
 mod attacks;
 mod attempts;
 mod canary_site;
+mod config;
 mod controls;
+mod items;
 mod judgement;
 mod languages;
 mod listener;
@@ -38,14 +40,13 @@ use karat_core::project::Root;
 use karat_core::report::{Control, DatasetRef};
 use karat_core::run::{Options, Progress, System};
 use karat_io::Failure;
-use karat_mcp::{Definition, Engine, Recorder, ServerSpec};
-use serde::Deserialize;
-use serde_json::{Map, Value};
+use karat_mcp::{Definition, Engine, ServerSpec};
 use tokio::sync::Mutex;
 
 pub use self::attacks::{ATTACKS, Class, KnownAttack};
 use self::attempts::Access;
 use self::canary_site::CanarySite;
+pub use self::config::{Config, TIME_LIMIT};
 pub(crate) use self::languages::runs_programs;
 pub use self::runner::AttackResult;
 use self::runner::{AttackRunner, Memory};
@@ -53,15 +54,11 @@ pub use self::score::{findings, tally};
 use crate::probe::SECRET_NAME;
 use crate::probe::known_inputs::Successes;
 use crate::probe::live::{self, LiveServer, Skipped};
-use crate::probe::stop::{Deadline, StopRequest};
-use crate::probe::time::Time;
-use crate::probe::waivers::Waiver;
-use crate::probe::{self, FailOn, Rule};
+use crate::probe::stop::Deadline;
+use crate::probe::{self, Rule};
 use crate::suggest::inputs::Surroundings;
 use crate::system::Target;
 
-/// The default time limit of a run.
-pub const TIME_LIMIT: Duration = Duration::from_secs(600);
 /// The time for late proofs at the end of a run.
 const LATE: Duration = Duration::from_millis(300);
 /// The time for a server to clean up that is ended with a call under way.
@@ -69,73 +66,6 @@ const GRACE: Duration = Duration::from_secs(3);
 
 /// The attack evaluation.
 pub struct Attack;
-
-/// An `[[attack]]` entry, apart from the settings that all entries share.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Config {
-    /// The server.
-    pub server: Option<ServerSpec>,
-    /// A built-in server instead: `demo`.
-    pub builtin: Option<String>,
-    /// The tools to attack; all if empty.
-    pub tools: Vec<String>,
-    /// Values that are known to work, by parameter name.
-    pub set: Map<String, Value>,
-    /// Recordings: attacks are put into inputs of calls that succeeded there.
-    pub recordings: Vec<PathBuf>,
-    /// The classes of attacks; all if empty.
-    pub classes: Vec<Class>,
-    /// The attacks, by id; all if empty.
-    pub cases: Vec<String>,
-    /// The folders that the server may read; without any, those among the arguments of its command.
-    pub roots: Vec<PathBuf>,
-    /// The number of calls at once in a flood.
-    pub flood: usize,
-    /// True if destructive tools are called too.
-    pub allow_destructive: bool,
-    /// The time after which the run ends with the results so far.
-    pub time_limit: Option<Time>,
-    /// Rules that are not reported.
-    pub allow: Vec<String>,
-    /// Findings that are accepted until a day.
-    pub waive: Vec<Waiver>,
-    /// The mildest finding that fails the run.
-    pub fail_on: FailOn,
-    /// Records every message; only a command sets it, never a project.
-    #[serde(skip)]
-    pub recorder: Option<Recorder>,
-    /// Ends the run with the results so far; only a command makes the request.
-    #[serde(skip)]
-    pub stop: StopRequest,
-    /// The time limits of calls and of starts, in milliseconds, for command lines.
-    #[serde(skip)]
-    pub timeouts: Option<(u64, u64)>,
-}
-
-impl Default for Config {
-    fn default() -> Config {
-        Config {
-            server: None,
-            builtin: None,
-            tools: Vec::new(),
-            set: Map::new(),
-            recordings: Vec::new(),
-            classes: Vec::new(),
-            cases: Vec::new(),
-            roots: Vec::new(),
-            flood: 200,
-            allow_destructive: false,
-            time_limit: Some(Time(TIME_LIMIT)),
-            allow: Vec::new(),
-            waive: Vec::new(),
-            fail_on: FailOn::default(),
-            recorder: None,
-            stop: StopRequest::default(),
-            timeouts: None,
-        }
-    }
-}
 
 /// Every rule of attacks, class by class.
 pub fn rules() -> Vec<&'static Rule> {
@@ -282,7 +212,7 @@ impl Evaluation for Attack {
             [("class", attack.class.name()), ("attack", attack.id())]
                 .map(|(by, value)| (by.to_owned(), value.to_owned()))
         });
-        let metrics = vec![score::HELD, score::COVERAGE];
+        let metrics = vec![items::HELD, score::COVERAGE];
         Some(Computes { metrics, slices: slices.collect(), open: false })
     }
 

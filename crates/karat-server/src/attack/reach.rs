@@ -84,8 +84,8 @@ fn made_for(observed: &observed::Attack) -> impl Iterator<Item = String> {
 mod tests {
     use std::collections::BTreeMap;
 
+    use super::super::items::item;
     use super::super::runner::AttackResult;
-    use super::super::score::item;
     use super::*;
 
     fn result(attack: &str, tool: &str, parameter: &str, status: AttackStatus) -> Item {

@@ -12,10 +12,10 @@ use karat_mcp::{Definition, ServerSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::Config;
 use super::attacks::{KnownAttack, Technique};
 use super::attempts::{Access, Attempt, Plan, Planner, Proof, Way};
 use super::canary_site::CanarySite;
+use super::config::Config;
 use super::judgement::{
     goes_there, is_held, is_refused_as_invalid, looks_at_files, proven, side_effect, words_of,
 };
@@ -365,7 +365,7 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
                 result.status = if survived { AttackStatus::Held } else { AttackStatus::Broken };
                 result.attempts = 1;
                 let evidence = AttackEvidence {
-                    about: format!("{count} calls at once"),
+                    about: format!("{count} concurrent calls"),
                     sent: self.show(arguments),
                     answer: String::new(),
                     canary: saw,
@@ -500,7 +500,7 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
         {
             result.status = AttackStatus::NotExecuted;
             result.why = Some(format!(
-                "{} accepts the path of a file outside and shows nothing of what is in it, so it may use it",
+                "{} accepts the path of a file outside but does not show its content, so it may use it",
                 tool.name()
             ));
         }

@@ -12,13 +12,11 @@ use karat_core::report::{Item, Measured, Report, Verdict};
 use karat_metrics::MetricId;
 
 use super::Attack;
-use super::attacks::{ATTACKS, Class, KnownAttack};
+use super::attacks::{Class, KnownAttack};
+use super::items::{HELD, item, known};
 use super::runner::AttackResult;
 use crate::probe::live::not_about;
 use crate::probe::{findings_check, rate, waivers};
-
-/// The metric.
-pub(super) const HELD: MetricId = MetricId::known("attacks_held");
 
 /// The warning of a run that its time limit ended.
 pub(super) const CUT_SHORT: &str = "the time limit was reached before every attack was made";
@@ -87,10 +85,6 @@ fn finding(item: &Item) -> Option<Finding> {
         reproduced: true,
         replay: observed.again.clone(),
     })
-}
-
-fn known(id: &str) -> Option<&'static KnownAttack> {
-    ATTACKS.iter().copied().find(|attack| attack.id() == id)
 }
 
 /// The number of attacks in a report by class and status.
@@ -191,38 +185,6 @@ fn coverage(outcomes: &[Outcome<Vec<AttackResult>>]) -> Measured {
 
 fn is_applicable(result: &AttackResult) -> bool {
     result.status != AttackStatus::NotApplicable
-}
-
-/// The item of one result; none if this build does not know the attack.
-pub(super) fn item(result: &AttackResult) -> Option<Item> {
-    let attack = known(&result.attack)?;
-    let held = match result.status {
-        AttackStatus::Held => Some(1.0),
-        AttackStatus::Broken => Some(0.0),
-        _ => None,
-    };
-    let tool = (!result.tool.is_empty()).then_some(("tool", result.tool.as_str()));
-    let tags =
-        [("class", attack.class.name()), ("attack", attack.id()), ("status", result.status.name())];
-    let tags = tags.into_iter().chain(tool);
-    Some(Item {
-        id: result.id(),
-        group: None,
-        tags: tags.map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
-        metrics: BTreeMap::from([(HELD, held)]),
-        per_run: Vec::new(),
-        observed: Some(Observed::Attack(observed::Attack {
-            about: attack.rule.summary.to_owned(),
-            status: result.status,
-            at: result.at.clone(),
-            attempts: result.attempts,
-            evidence: result.evidence.clone(),
-            why: result.why.clone(),
-            again: result.again.clone(),
-            tools: BTreeMap::new(),
-        })),
-        error: None,
-    })
 }
 
 /// One item for all tools that an attack does not apply to, with the reasons.

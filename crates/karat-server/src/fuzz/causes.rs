@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use karat_core::finding::Finding;
 use karat_io::text::first_few;
 
-use super::fuzzer::ToolResult;
+use super::result::ToolResult;
 
 /// The number of tools that a finding names.
 const NAMED: usize = 12;

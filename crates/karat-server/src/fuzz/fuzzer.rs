@@ -9,7 +9,7 @@ use std::time::Duration;
 use karat_core::error::EvalError;
 use karat_core::evaluation::{Entry, RunContext};
 use karat_core::finding::{Finding, Severity};
-use karat_core::observed::{self, FuzzCounts};
+use karat_core::observed::FuzzCounts;
 use karat_core::report::SystemRef;
 use karat_core::run::{Progress, System};
 use karat_core::schema::Compiled;
@@ -17,12 +17,11 @@ use karat_io::Failure;
 use karat_io::text::clip;
 use karat_mcp::{Definition, Options};
 use karat_metrics::stats::random::Draws;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::case::{Case, InputKind, Validity};
-use super::controls::ControlTally;
 use super::judge::{Flaw, Judge};
+use super::result::ToolResult;
 use super::rules::{CRASH, HANG, INVALID_RESULT, NEVER, PLACE, RULES, SECRET, SLOW, TRACE};
 use super::shrink::Shrink;
 use super::{Config, Fuzz, generate};
@@ -48,28 +47,6 @@ const PER_TOOL: usize = 25;
 const SHOWN: usize = 600;
 /// The time for a server to clean up that is ended with a call under way.
 const GRACE: Duration = Duration::from_secs(3);
-
-/// The result of fuzzing one tool.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct ToolResult {
-    pub(super) observed: observed::Fuzz,
-    /// The number of inputs.
-    pub(super) planned: usize,
-    /// True if the tool was fuzzed to its end: neither the time limit nor a lost server stopped it.
-    pub(super) is_complete: bool,
-    /// The number of findings that are not listed.
-    pub(super) unreported: usize,
-    pub(super) warnings: Vec<String>,
-    /// Calls without an answer in time while the server answered a ping.
-    #[serde(default)]
-    pub(super) slow: u64,
-    /// The time of each answer, in nanoseconds.
-    pub(super) latencies: Vec<u64>,
-    pub(super) controls: ControlTally,
-    /// The cause of each finding that other tools may share.
-    #[serde(default)]
-    pub(super) causes: Vec<Option<String>>,
-}
 
 /// A live server that is fuzzed; one question is one tool.
 pub struct Fuzzer {

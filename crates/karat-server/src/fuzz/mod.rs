@@ -17,6 +17,7 @@ mod judge;
 mod leak;
 mod place;
 mod repair;
+mod result;
 mod rules;
 mod score;
 pub(crate) mod shape;
@@ -44,7 +45,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 pub use self::case::{Case, InputKind, Validity};
-pub use self::fuzzer::{Fuzzer, ToolResult};
+pub use self::fuzzer::Fuzzer;
+pub use self::result::ToolResult;
 pub use self::score::findings;
 use crate::probe::known_inputs::Successes;
 use crate::probe::live::{self, Facts};

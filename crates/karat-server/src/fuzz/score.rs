@@ -13,7 +13,7 @@ use karat_io::text::first_few;
 use karat_metrics::MetricId;
 
 use super::controls::ControlTally;
-use super::fuzzer::ToolResult;
+use super::result::ToolResult;
 use super::{Fuzz, causes, probe};
 use crate::probe::live::not_about;
 use crate::probe::{counted, rate, waivers};

@@ -14,12 +14,12 @@ use serde::de::{Deserializer, Error, Unexpected, Visitor};
 use serde_json::{Map, Value};
 
 use super::headers::{Header, HeaderFile};
-use super::notices::{NoticeFile, NoticeFiles};
+use super::notices::{Notice, NoticeFile, NoticeFiles};
 use super::relations::RelationFile;
 use super::snapshot::Store;
 use super::tasks::TaskPlan;
 use super::texts::{self, TextCase, Wanted};
-use super::{Case, Ending, Feature, Notice, Step, Suite, TARGET};
+use super::{Case, Ending, Feature, Step, Suite, TARGET};
 
 /// The largest number of attempts of a case: each is kept and judged by itself.
 const MAX_REPEAT: u32 = 100_000;
@@ -374,7 +374,7 @@ impl Reader<'_> {
             Some((feature, name))
         });
         let Some((feature, name)) = named.next() else {
-            let message = "name what is asked for: `tool`, `resource`, `prompt` or `method`";
+            let message = "missing `tool`, `resource`, `prompt` or `method`";
             return Err(self.invalid(place, message));
         };
         if let Some((other, _)) = named.next() {
@@ -580,8 +580,8 @@ impl Reader<'_> {
         let notifies =
             setup.iter().chain([&step]).chain(&then).any(|step| !step.notices.is_empty());
         if concurrency > 1 && notifies {
-            let message = "`notifications` and `concurrency` do not go together: a notification does not \
-                           say which of several calls it belongs to";
+            let message = "`notifications` and `concurrency` cannot be combined: a notification does not \
+                           identify its call";
             return Err(self.invalid(&id, message));
         }
         let teardown = self.steps(&format!("{id}: teardown"), case.teardown)?;
