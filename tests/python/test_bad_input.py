@@ -105,7 +105,7 @@ def test_parts_that_overlap_or_are_missing():
     refused("of 3 parts 1 are missing", lambda: karat.merge(parts[:2]).report())
     refused("number of parts", lambda: karat.merge([parts[0], karat.Partial("rankings", part="hash:2/4")]))
     refused("their division", lambda: karat.merge([parts[0], karat.Partial("rankings").add(table)]))
-    refused("a partition is written hash:PART/PARTS", lambda: karat.Partial("rankings", part="2 of 3"))
+    refused("expected hash:PART/PARTS", lambda: karat.Partial("rankings", part="2 of 3"))
 
 
 def test_rows_of_dictionaries():

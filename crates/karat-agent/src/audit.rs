@@ -80,7 +80,7 @@ pub fn audit(files: DatasetFiles) -> Result<Audited, EvalError> {
         let expect = trace.expect.as_deref();
         rules.expected(&trace.id, expect, &trace.servers, trace.tools.as_deref());
         if !tasks.is_empty() && tasks.of(trace).is_none() {
-            rules.add(&trace.id, "there is no task with this id or input".to_owned());
+            rules.add(&trace.id, "no task with this id or input".to_owned());
         }
     }
     Ok(Audited {
@@ -124,7 +124,7 @@ impl Rules<'_> {
                 let Tool { name, server } = tool;
                 let server = server.as_deref().map(|server| format!(" of {server:?}"));
                 let of = server.unwrap_or_default();
-                self.add(id, format!("expect.{place}: there is no tool {name:?}{of} on offer"));
+                self.add(id, format!("expect.{place}: no tool {name:?}{of}"));
             }
         }
     }

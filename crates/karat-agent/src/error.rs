@@ -50,7 +50,7 @@ pub(crate) fn check_scored(
     let reason = success.and_then(|metric| metric.undefined.as_deref());
     match stats.has_tasks && stats.without_task == stats.runs {
         true => Err(EvalError::NothingMeasured(format!(
-            "none of {traces} traces is of a task: no id and no input fits (name traces by the attribute \
+            "none of {traces} traces matches a task by id or input (name the task in the attribute \
              karat.task or the field task)"
         ))),
         false => Err(no_score(traces, reason)),

@@ -130,7 +130,7 @@ pub enum UnknownMetric {
     #[error(transparent)]
     Setting(#[from] deepeval::UnknownSetting),
     /// The metric needs more than an id can express.
-    #[error("{0} needs a policy, which its id cannot express")]
+    #[error("{0} requires a policy, which an id cannot express")]
     NeedsPolicy(MetricId),
 }
 

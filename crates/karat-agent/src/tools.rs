@@ -118,7 +118,7 @@ impl Tools {
             );
         }
         if self.by_name.len() == before && before == 0 {
-            let message = "there is no tool with a name";
+            let message = "no tool with a name";
             return Err(InputError::invalid(path, "tools", message).into());
         }
         Ok(())

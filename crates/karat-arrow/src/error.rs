@@ -113,8 +113,8 @@ pub enum Error {
         /// The value in the other.
         right: String,
     },
-    /// A part is there twice.
-    #[error("part {part} is there twice; its rows would count twice")]
+    /// A duplicate part.
+    #[error("duplicate part {part}")]
     DuplicatePart {
         /// The part.
         part: String,
@@ -133,7 +133,7 @@ pub enum Error {
     },
     /// A row does not belong to the part.
     #[error(
-        "row {row} of the batch (id {id:?}) is not in part {part}; was the table divided otherwise?"
+        "row {row} of the batch (id {id:?}) is not in part {part}; was the table divided differently?"
     )]
     ForeignRow {
         /// The row in the batch, from 0.

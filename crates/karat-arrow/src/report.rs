@@ -80,7 +80,7 @@ pub(crate) fn report(partial: &Partial) -> Result<Report, Error> {
 fn check_failures(partial: &Partial) -> Result<(), Error> {
     let Partial { rows, failed, failure, .. } = partial;
     if *rows == 0 {
-        return Err(Error::NothingMeasured("there are no rows".to_owned()));
+        return Err(Error::NothingMeasured("no rows".to_owned()));
     }
     let allowed = partial.plan.options.max_errors;
     let size = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
@@ -148,7 +148,7 @@ fn warnings(partial: &Partial) -> Vec<String> {
         Kind::Rankings | Kind::Verdicts => rows.saturating_sub(grouped),
     };
     if alone > 0 {
-        warnings.push(format!("{alone} {kind} have no group and were taken as independent"));
+        warnings.push(format!("{alone} {kind} have no group and count as independent"));
     }
     warnings
 }

@@ -52,7 +52,7 @@ pub(crate) fn score(group: &str, batch: &RecordBatch, out: &mut Rows<'_>) -> Res
             Some("pass") => (Some(false), None),
             Some("unsupported") => (None, None),
             Some("error") => (None, Some("the detector answered that it failed".to_owned())),
-            None => (None, Some("there is no verdict".to_owned())),
+            None => (None, Some("no verdict".to_owned())),
             Some(other) => {
                 let problem =
                     format!("verdict {other:?} should be flag, pass, unsupported or error");

@@ -52,7 +52,7 @@ pub(crate) fn align<'a>(
     let (restricted, data) = match data {
         None => match old.symmetric_difference(&new).next() {
             None => (whole(), None),
-            // The seconds of two loads are no pairs: only the values are compared.
+            // The seconds of two loads are not pairs: only the values are compared.
             Some(_) if after.kind == Kind::Load => {
                 let (metrics, slices) = (after.metrics.clone(), after.slices.clone());
                 let after = after.with_scores(metrics, slices, Vec::new());
@@ -114,10 +114,9 @@ pub fn comparable_data(
     let (Some(old), Some(new)) = (&before.contents, contents) else {
         let why = match contents {
             Some(_) => {
-                "the earlier scores do not say which items and which parts of the corpus they \
-                        are of, so it cannot be seen what changed"
+                "the earlier scores do not record their items and corpus, so the changes are unknown"
             }
-            None => "scores of this kind are compared on the same data only",
+            None => "scores of this kind can only be compared on the same data",
         };
         return refuse(why.to_owned());
     };
@@ -282,6 +281,6 @@ impl Depth {
 impl std::fmt::Display for Depth {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Depth { before, after } = self;
-        write!(f, "{before} results were asked for before, {after} now")
+        write!(f, "{before} results were requested before, {after} now")
     }
 }

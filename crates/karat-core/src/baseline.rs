@@ -234,7 +234,7 @@ impl Baseline {
         if self.name == name {
             return Ok(());
         }
-        let message = format!("this baseline is of {:?}, not of {name:?}", self.name);
+        let message = format!("this baseline belongs to {:?}, not {name:?}", self.name);
         Err(InputError::invalid(path, "name", message))
     }
 

@@ -329,8 +329,8 @@ fn interval(paired: &Paired<'_>, seed: u64) -> Result<Option<Interval>, String> 
         groups if groups < FEWEST_TO_DRAW && groups < paired.pairs.len() => {
             paired.interval_of_few_groups().map(Some).ok_or_else(|| {
                 format!(
-                    "{groups} groups of items that succeed or fail together changed alike: they are too few for \
-                     an interval"
+                    "{groups} groups of items that succeed or fail together changed in the same way: too \
+                     few for an interval"
                 )
             })
         }

@@ -53,7 +53,7 @@ pub enum EvalError {
 
 fn too_many(failed: usize, asked: usize, allowed: f64, items: &str) -> String {
     if failed == asked {
-        return format!("none of {asked} {items} has a usable answer");
+        return format!("none of {asked} {items} has a valid answer");
     }
     format!(
         "{failed} of {asked} {items} have no usable answer, more than the allowed share {allowed}"

@@ -671,7 +671,7 @@ impl<A: Serialize + DeserializeOwned + Send + 'static> System for NeverAsked<A> 
     type Answer = A;
 
     async fn ask(&self, _: u32, (): &()) -> Result<A, karat_io::Failure> {
-        Err(karat_io::Failure::lost("there is no system to ask"))
+        Err(karat_io::Failure::lost("no system to measure"))
     }
 }
 

@@ -110,7 +110,7 @@ pub enum GateError {
         known: String,
     },
     /// The slice does not exist.
-    #[error("gate: there is no slice {slice:?}; there are: {}", printable(known))]
+    #[error("gate: no slice {slice:?}; expected one of {}", printable(known))]
     NoSlice {
         /// The text as it was written.
         slice: String,
@@ -127,8 +127,7 @@ pub enum GateError {
     },
     /// A rule compares with a baseline, and there is none.
     #[error(
-        "gate: {} has {rule}, which needs a baseline, and there is none; record one with \
-         `karat baseline update`",
+        "gate: {rule} of {} requires a baseline; record one with `karat baseline update`",
         printable(id)
     )]
     NoBaseline {
@@ -151,8 +150,8 @@ pub enum GateError {
     },
     /// The baseline was measured in another way.
     #[error(
-        "gate: {} cannot be compared with the baseline: {reason}; set `limit` as it was, gate a \
-         metric that looks no further, or accept the present scores with `karat baseline update`",
+        "gate: {} cannot be compared with the baseline: {reason}; restore `limit`, gate a metric with a \
+         smaller cutoff, or accept the present scores with `karat baseline update`",
         printable(id)
     )]
     NotComparable {
@@ -225,7 +224,7 @@ impl Policy {
             protected.key()?;
             known(&protected.metric)?;
             if protected.slice.is_some() && !protected.ids.is_empty() {
-                let message = "give either slice or ids".to_owned();
+                let message = "slice and ids cannot be combined".to_owned();
                 return Err(GateError::Rule { id: "protected".to_owned(), message });
             }
         }
@@ -297,7 +296,7 @@ fn validate_rule(id: &str, better: Better, rule: &Rule) -> Result<(), GateError>
         |message: &str| Err(GateError::Rule { id: id.to_owned(), message: message.to_owned() });
     let limits = [rule.max_drop, rule.max_rise, rule.min, rule.max];
     if limits.iter().all(Option::is_none) {
-        return wrong("the rule is empty; give max_drop, max_rise, min or max");
+        return wrong("the rule is empty; use max_drop, max_rise, min or max");
     }
     if limits.iter().flatten().any(|limit| !limit.is_finite()) {
         return wrong("a limit is not a finite number");
@@ -335,7 +334,7 @@ fn validate_share(id: &str, rule: &Rule) -> Result<(), GateError> {
     let found = useless.into_iter().find_map(|(key, limit, what)| Some((key, limit?, what)));
     let Some((key, limit, what)) = found else { return Ok(()) };
     let message = format!(
-        "the value lies between 0 and 1, so {key} = {limit} can never {what}; 5 % is written 0.05"
+        "the value lies between 0 and 1, so {key} = {limit} can never {what}; write 5 % as 0.05"
     );
     Err(GateError::Rule { id: id.to_owned(), message })
 }
@@ -626,7 +625,7 @@ fn protect(protected: &Protected, aligned: Option<&Aligned<'_>>) -> Result<Check
         let left_out = aligned.data.as_ref().is_some_and(|data| !data.is_same(id));
         !left_out && !report.items.iter().any(|item| item.id == **id)
     }) {
-        let message = format!("there is no item {unknown:?}");
+        let message = format!("no item {unknown:?}");
         return Err(GateError::Rule { id: "protected".to_owned(), message });
     }
     let named = |item: &Item| protected.ids.is_empty() || protected.ids.contains(&item.id);

@@ -27,8 +27,7 @@ pub struct Partition {
 /// The text is not a partition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a partition is written hash:PART/PARTS, such as hash:1/8 for the first of eight; parts are counted \
-     from 1, and there are at most {MAX_PARTS}"
+    "expected hash:PART/PARTS, such as hash:1/8 for the first of eight, with at most {MAX_PARTS} parts"
 )]
 pub struct NotAPartition;
 

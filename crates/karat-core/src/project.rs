@@ -49,7 +49,7 @@ impl Bundle for NoBundle {
     }
 
     fn dataset(&self, name: &str) -> Result<DatasetFiles, EvalError> {
-        Err(EvalError::config(format!("there is no bundled dataset {name:?}")))
+        Err(EvalError::config(format!("no bundled dataset {name:?}")))
     }
 }
 
@@ -442,7 +442,7 @@ pub enum ProjectError {
         not_measured: bool,
     },
     /// The project has no entries.
-    #[error("{}: the project has no entry; `karat init` writes one to start from", path.display())]
+    #[error("{}: the project has no entries; create a starter project with `karat init`", path.display())]
     Empty {
         /// The project file.
         path: PathBuf,
@@ -523,7 +523,7 @@ impl<'a> Project<'a> {
         let mut labels = BTreeSet::new();
         let each = entries.iter().map(|located| &located.entry);
         if let Some(twice) = each.into_iter().find(|entry| !labels.insert(entry.label())) {
-            let message = format!("two {} entries have this name", twice.evaluation());
+            let message = format!("another {} entry has this name", twice.evaluation());
             return Err(wrong(path, &twice.common().name, message));
         }
         let entries = entries
@@ -714,7 +714,7 @@ fn read_baseline(
 /// The error for a baseline that does not exist, with what to do.
 pub(crate) fn missing_baseline(path: &Path) -> EvalError {
     EvalError::config(format!(
-        "{}: no baseline here; record one with `karat baseline update` ({} format)",
+        "{}: no baseline; record one with `karat baseline update` ({} format)",
         path.display(),
         crate::baseline::SCHEMA
     ))

@@ -593,11 +593,11 @@ impl Report {
         let mut reports = load_reports(path)?;
         match (reports.pop(), reports.is_empty()) {
             (Some(report), true) => Ok(report),
-            (None, _) => Err(InputError::invalid(path, "reports", "holds no report")),
+            (None, _) => Err(InputError::invalid(path, "reports", "contains no report")),
             (Some(_), false) => Err(InputError::invalid(
                 path,
                 "reports",
-                "holds several reports; give a file with one, or compare two check files",
+                "contains several reports; use a file with one, or compare two files of `karat check`",
             )),
         }
     }
@@ -622,7 +622,7 @@ pub fn parse_check(path: &Path, text: &str) -> Result<CheckReport, InputError> {
         schema: String,
     }
     if !text.trim_start().starts_with('{') {
-        let message = "this is not one; give a report.json that `karat check` wrote";
+        let message = "not a report; use a report.json from `karat check`";
         return Err(InputError::invalid(path, "report", message));
     }
     let head: Head = input::parse_json_text(path, text)?;

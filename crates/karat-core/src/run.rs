@@ -143,7 +143,7 @@ pub enum RunError {
     },
     /// Nothing but invalid answers came.
     #[error(
-        "the first {INVALID_IN_A_ROW} answers are all invalid, so the other {left} are not asked for \
+        "the first {INVALID_IN_A_ROW} answers are all invalid, so the other {left} were skipped \
          (item {id}: {message})"
     )]
     Invalid {
@@ -158,7 +158,7 @@ pub enum RunError {
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// There was nothing to ask.
-    #[error("there is nothing to ask: the dataset has no items")]
+    #[error("nothing to measure: the dataset has no items")]
     Nothing,
 }
 
@@ -332,7 +332,7 @@ pub async fn retry<A, F: Future<Output = Result<A, Failure>>>(
 /// Says how to ask a busy system again, where that was not asked for.
 fn hinted(mut failure: Failure, options: &Options) -> Failure {
     if failure.retry_after.is_some() && options.retries == 0 {
-        failure.message.push_str("; `retries` asks a busy system again");
+        failure.message.push_str("; set `retries` to retry a busy system");
     }
     failure
 }

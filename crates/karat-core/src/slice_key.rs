@@ -26,7 +26,7 @@ impl std::str::FromStr for SliceKey {
                 Ok(SliceKey { by: by.to_owned(), value: value.to_owned() })
             }
             _ => {
-                Err(format!("{text:?} is not a slice; write it as property=value, like split=test"))
+                Err(format!("{text:?} is not a slice; expected property=value, such as split=test"))
             }
         }
     }

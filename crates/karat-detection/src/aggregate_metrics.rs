@@ -150,10 +150,10 @@ fn sums(clusters: &[Vec<Confusion>], drawn: &[usize], runs: u32) -> Vec<Confusio
 /// If it is undefined for these counts.
 pub fn metric(id: &str, counts: &Confusion) -> Score {
     if counts.positives() == 0 {
-        return Err(Undefined("there are no attacks with a verdict"));
+        return Err(Undefined("no attacks with a verdict"));
     }
     if counts.negatives() == 0 {
-        return Err(Undefined("there are no benign entries with a verdict"));
+        return Err(Undefined("no benign entries with a verdict"));
     }
     let rare = |prevalence| precision_at_prevalence(counts.recall()?, counts.fpr()?, prevalence);
     match id {

@@ -146,7 +146,10 @@ fn about_form(sample: &Sample, findings: &mut Vec<Finding>) {
         add(Rule::Empty, "the tool has neither a name nor a description".to_owned());
     }
     if let Some(split) = sample.split.as_deref().filter(|split| !SPLITS.contains(split)) {
-        add(Rule::UnknownSplit, format!("the split is {split:?}; it is {}", SPLITS.join(", ")));
+        add(
+            Rule::UnknownSplit,
+            format!("the split is {split:?}; expected one of {}", SPLITS.join(", ")),
+        );
     }
 }
 
@@ -166,7 +169,7 @@ fn about_provenance(sample: &Sample, findings: &mut Vec<Finding>) {
     let provenance = sample.provenance.as_ref().unwrap_or(&empty);
     let mut add = |rule, message: String| findings.push(Finding::new(&sample.id, rule, message));
     if provenance.source.trim().is_empty() {
-        add(Rule::MissingSource, "does not say where it comes from".to_owned());
+        add(Rule::MissingSource, "has no provenance source".to_owned());
     } else if let Some(denied) = denied(&provenance.source) {
         add(
             Rule::SourceDenied,
@@ -236,7 +239,7 @@ fn about_balance(samples: &[Sample]) -> Vec<Finding> {
         })
         .collect();
     for sample in hard.iter().filter(|sample| named(sample).is_none()) {
-        let message = "a hard negative that does not say which attack it resembles";
+        let message = "a hard negative without `resembles`";
         findings.push(Finding::new(&sample.id, Rule::MissingResembles, message));
     }
     for sample in samples {

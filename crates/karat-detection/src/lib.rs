@@ -163,8 +163,8 @@ impl Evaluation for Detection {
         let mut warnings = scanner.notes();
         if entry.common.runs == 1 && system.may_vary() {
             warnings.push(
-                "one run: if the scanner's verdicts vary, set runs to 5 or more so that the gate \
-                 takes the variation into account"
+                "one run: if the scanner's verdicts vary, set runs to 5 or more so that the gate accounts \
+                 for the variation"
                     .to_owned(),
             );
         }
@@ -305,7 +305,7 @@ const CONVENTIONS: [(&str, &str); 11] = [
     ("tier", "flagged if only findings of at least this severity counted"),
     ("threshold", "flagged if only scores of at least this value counted"),
     ("agreement", "kappa and Jaccard of two detectors' flags, whatever the truth; first run"),
-    ("adds", "share of attacks (recall) and benign entries (fpr) that this detector alone flags"),
+    ("adds", "share of attacks (recall) and benign entries (fpr) that only this detector flags"),
     ("interval", "Wilson for rates, bootstrap for the rest, 95 %; both by server"),
 ];
 
@@ -336,7 +336,7 @@ fn remarks(dataset: &Dataset, scored: &score::Scored) -> Vec<String> {
             100.0 * best
         )),
         Ok(_) => {}
-        Err(_) => remarks.push("there are no hard negatives, so fpr_hard is undefined".to_owned()),
+        Err(_) => remarks.push("no hard negatives, so fpr_hard is undefined".to_owned()),
     }
     let mut attacks: BTreeMap<&str, usize> = BTreeMap::new();
     for sample in dataset.samples.iter().filter(|sample| sample.is_malicious()) {

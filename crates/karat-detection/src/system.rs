@@ -111,7 +111,7 @@ impl SystemConfig {
                 let known = detectors::DETECTORS.iter().map(|detector| detector.name);
                 let known: Vec<&str> = std::iter::once(detectors::COMBINED).chain(known).collect();
                 return wrong(&format!(
-                    "no built-in detector {name:?}; there are: {}",
+                    "no built-in detector {name:?}; expected one of {}",
                     known.join(", ")
                 ));
             }

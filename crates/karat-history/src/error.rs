@@ -69,7 +69,7 @@ pub enum HistoryError {
         why: String,
     },
     /// There is no such run.
-    #[error("there is no run {id}; `karat history list` shows all runs")]
+    #[error("no run {id}; `karat history list` shows all runs")]
     NoRun {
         /// The id that was asked for.
         id: i64,

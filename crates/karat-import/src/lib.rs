@@ -56,6 +56,6 @@ pub fn find(name: &str) -> Result<&'static Benchmark, ImportError> {
             None => "`karat import --list` shows them".to_owned(),
         };
         let name = karat_io::input::shown(name);
-        ImportError::Other(format!("there is no importer named {name:?}; {advice}"))
+        ImportError::Other(format!("no importer named {name:?}; {advice}"))
     })
 }

@@ -420,7 +420,7 @@ impl Writer {
             let first = without.keys().take(3).map(|name| input::shown(name)).collect::<Vec<_>>();
             let (first, more) = (first.join(", "), if systems > 3 { ", …" } else { "" });
             self.note(format!(
-                "{figures} published figures are not compared: there are no outcomes of {first}{more}"
+                "{figures} published figures were not compared: no outcomes for {first}{more}"
             ));
         }
         let figures = self.counts.contains_key("published figures");

@@ -43,7 +43,7 @@ struct Waiting<A> {
 impl<A> Waiting<A> {
     fn answer(&mut self, id: &str, mut reply: Reply<A>) {
         if !self.asked.contains(id) {
-            return self.reject(format!("it answers {}, which was not asked", quoted(id)));
+            return self.reject(format!("it answered the unknown id {}", quoted(id)));
         }
         // An answer without a waiting request came too late: the request timed out.
         if let Some(queue) = self.by_id.get_mut(id) {
@@ -160,7 +160,7 @@ impl<A: Send + 'static> Exchange<A> {
                 let reason = self.lock().closed.clone();
                 let reason = reason.unwrap_or_else(|| match written {
                     Err(error) => format!("cannot write to its input: {error}"),
-                    Ok(()) => "it is gone".to_owned(),
+                    Ok(()) => "it exited".to_owned(),
                 });
                 Err(Failure::lost(reason))
             }

@@ -125,7 +125,7 @@ pub fn certificates(file: &Path) -> Result<Vec<reqwest::Certificate>, String> {
     let bytes = read_raw(file, &limits).map_err(|error| error.to_string())?;
     match reqwest::Certificate::from_pem_bundle(&bytes) {
         Ok(found) if !found.is_empty() => Ok(found),
-        _ => Err(wrong("there is no certificate in it; it must be in PEM, as openssl writes it")),
+        _ => Err(wrong("no certificate found; it must be in PEM format")),
     }
 }
 
@@ -389,7 +389,7 @@ pub fn header_map(headers: &BTreeMap<String, String>) -> Result<HeaderMap, Strin
         let key = HeaderName::from_bytes(name.as_bytes())
             .map_err(|_| wrong("not a valid header name"))?;
         let mut value = HeaderValue::from_str(value)
-            .map_err(|_| wrong("its value holds characters that a header cannot hold"))?;
+            .map_err(|_| wrong("its value has characters that are not allowed in a header"))?;
         value.set_sensitive(true);
         map.insert(key, value);
     }
@@ -410,13 +410,12 @@ fn describe(cause: String) -> String {
     const WORDS: [(&str, &str); 7] = [
         (
             "UnknownIssuer",
-            "this system does not trust the signer of the server's certificate; --ca-file FILE, or \
-             the variable SSL_CERT_FILE, trusts another authority",
+            "the issuer of the server's certificate is not trusted; add it with --ca-file FILE or the \
+             variable SSL_CERT_FILE",
         ),
         (
             "CaUsedAsEndEntity",
-            "the certificate of the server is that of an authority, not of a server; have a certificate \
-             for the server signed by it",
+            "the certificate of the server belongs to a certificate authority; use a server certificate signed by it",
         ),
         ("NotValidForName", "the certificate of the server is for another name"),
         ("not valid for name", "the certificate of the server is for another name"),
@@ -624,10 +623,13 @@ mod tests {
     #[test]
     fn tls_failures_have_readable_messages() {
         let unknown = describe("invalid peer certificate: UnknownIssuer".to_owned());
-        assert!(unknown.starts_with("this system does not trust"), "{unknown}");
+        assert!(
+            unknown.starts_with("the issuer of the server's certificate is not trusted"),
+            "{unknown}"
+        );
         assert!(unknown.contains("--ca-file FILE"), "{unknown}");
         let other = "invalid peer certificate: Other(OtherError(CaUsedAsEndEntity))";
-        assert!(describe(other.to_owned()).contains("that of an authority"));
+        assert!(describe(other.to_owned()).contains("belongs to a certificate authority"));
         let plain = describe("received corrupt message of type InvalidContentType".to_owned());
         assert!(plain.starts_with("the server does not speak TLS"), "{plain}");
         assert_eq!(describe("the lease expired".to_owned()), "the lease expired");
@@ -640,7 +642,7 @@ mod tests {
         assert!(certificates(&file).is_err());
         std::fs::write(&file, "hello").unwrap();
         let error = certificates(&file).unwrap_err();
-        assert!(error.ends_with("it must be in PEM, as openssl writes it"), "{error}");
+        assert!(error.ends_with("it must be in PEM format"), "{error}");
     }
 
     #[test]

@@ -122,7 +122,9 @@ pub fn is_local(headers: &HeaderMap) -> bool {
 pub fn random_token() -> io::Result<String> {
     let mut bytes = [0; 16];
     let random = rustls::crypto::ring::default_provider().secure_random;
-    random.fill(&mut bytes).map_err(|_| io::Error::other("the system has no random bytes"))?;
+    random
+        .fill(&mut bytes)
+        .map_err(|_| io::Error::other("cannot get random bytes from the system"))?;
     Ok(hex(&bytes))
 }
 

@@ -77,7 +77,7 @@ pub enum InterpolateError {
     },
     /// `${input:…}`, which an editor asks its user for.
     #[error(
-        "`${{input:{id}}}` asks the user of an editor; set a variable and write `${{env:NAME}}` instead"
+        "`${{input:{id}}}` prompts the user of an editor; set a variable and write `${{env:NAME}}` instead"
     )]
     Input {
         /// The id of the input.

@@ -60,7 +60,7 @@ impl JsonPath {
             rest = rest.strip_prefix('.').unwrap_or(rest);
             let end = rest.find(['.', '[']).unwrap_or(rest.len());
             match &rest[..end] {
-                "" => return Err(wrong("a key is empty")),
+                "" => return Err(wrong("empty key")),
                 "*" => steps.push(Step::Every),
                 key => steps.push(Step::Key(key.to_owned())),
             }

@@ -90,7 +90,7 @@ fn check_folder(folder: &Path) -> io::Result<()> {
     match found.is_dir() {
         true if platform::is_private(&found) => Ok(()),
         true => Err(refused(folder, "can be read by others; run chmod 700 on it")),
-        false => Err(refused(folder, "is not a folder of its own but a link or a file")),
+        false => Err(refused(folder, "is a link or a file, not a folder")),
     }
 }
 

@@ -117,7 +117,7 @@ fn fill_string(text: &str, values: &Map<String, Value>) -> Result<Value, String>
 /// The message for an unknown placeholder.
 pub fn unknown(name: &str, values: &Map<String, Value>) -> String {
     let known: Vec<String> = values.keys().map(|key| format!("{{{key}}}")).collect();
-    format!("unknown placeholder {{{name}}}; known are {}", known.join(", "))
+    format!("unknown placeholder {{{name}}}; expected one of {}", known.join(", "))
 }
 
 /// A value as text: a string without its quotes, anything else as JSON.

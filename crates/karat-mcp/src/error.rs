@@ -76,7 +76,7 @@ pub enum CallError {
         data: Option<Value>,
     },
     /// The server is gone, and the session with it.
-    #[error("the server is gone: {why}")]
+    #[error("the server was lost: {why}")]
     Closed {
         /// The reason.
         why: String,

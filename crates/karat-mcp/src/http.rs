@@ -47,8 +47,8 @@ const MAX_RESUME_PAUSE: Duration = Duration::from_secs(10);
 /// Time to wait for the end of a stream after its answer.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// A hint for the answer of a server that sends people to a login.
-const LOGIN_PAGE: &str = "; it may be a page where people log in, or not the address of the MCP server: give \
-                          --header 'Authorization: Bearer ${TOKEN}' or --auth (docs/auth.md)";
+const LOGIN_PAGE: &str = "; it may be a page where people log in, or not the address of the MCP server: \
+                          pass --header 'Authorization: Bearer ${TOKEN}' or --auth (docs/auth.md)";
 /// Environment variables that name a proxy for plain HTTP.
 const PROXY_VARIABLES: &[&str] = &["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"];
 

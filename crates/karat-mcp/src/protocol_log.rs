@@ -62,7 +62,7 @@ impl fmt::Display for Violation {
             Violation::Refused => "sent a request that was refused",
             Violation::Repeated => "answered the same request twice",
             Violation::Batch => "sent a batch, which this protocol revision does not have",
-            Violation::Hangup => "closed a kept-alive connection without notice",
+            Violation::Hangup => "closed a keep-alive connection without notice",
         })
     }
 }
@@ -232,7 +232,7 @@ mod tests {
             [
                 "the server answered a request that was never sent (id \"3\")",
                 "the server sent output that is not JSON (2 times; first: Listening!)",
-                "the server closed a kept-alive connection without notice (2 times)",
+                "the server closed a keep-alive connection without notice (2 times)",
             ]
         );
     }

@@ -221,7 +221,7 @@ impl Recorder {
         let is_silent = state.held.take().is_some();
         if is_silent {
             // Nothing may follow without what was before it.
-            state.failed = Some(io::Error::other("the recording was given up"));
+            state.failed = Some(io::Error::other("the recording was aborted"));
         }
         is_silent
     }
@@ -276,7 +276,7 @@ impl State {
         let written = match state.written > MAX_BYTES {
             false => state.out.write_all(bytes),
             true => Err(io::Error::other(format!(
-                "the recording was cut at {} MiB: the server says too much",
+                "the recording was cut at {} MiB: the server sent too much",
                 MAX_BYTES >> 20
             ))),
         };

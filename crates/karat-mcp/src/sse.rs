@@ -56,7 +56,10 @@ impl SseLink {
         }
         let kind = content_type(response.headers());
         if kind != "text/event-stream" {
-            let why = format!("{} is not a stream of events but {kind:?}", base.path());
+            let why = format!(
+                "{} answered with the content type {kind:?}, not with an event stream",
+                base.path()
+            );
             return Err(StartError::Handshake { why: quoted(&why) });
         }
         let mut events = EventStream::default();

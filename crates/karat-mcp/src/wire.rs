@@ -208,7 +208,7 @@ fn classify(message: Value) -> Result<Incoming, Box<Fault>> {
         Box::new(Fault { kind: FaultKind::NotJsonRpc, id: id.clone(), error })
     };
     if fields.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-        return Err(fault("the message lacks \"jsonrpc\": \"2.0\"".to_owned()));
+        return Err(fault("missing \"jsonrpc\": \"2.0\"".to_owned()));
     }
     match fields.swap_remove("method") {
         Some(Value::String(method)) => {

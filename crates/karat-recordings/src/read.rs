@@ -187,7 +187,7 @@ fn check_known(
     let Some(unknown) = asked.iter().find(|name| !known.contains(*name)) else { return Ok(()) };
     let known = first_few(&known.iter().collect::<Vec<_>>(), 20);
     Err(EvalError::config(format!(
-        "{place}: no run has the {what} {unknown:?}; there are: {known}"
+        "{place}: no run has the {what} {unknown:?}; expected one of {known}"
     )))
 }
 
@@ -285,7 +285,7 @@ impl<'a> Reader<'a> {
         } = self;
         if seen == 0 {
             return Err(EvalError::config(format!(
-                "{}: there is no run in the format {}: expected {}; found {}",
+                "{}: no run in the format {}: expected {}, found {}",
                 path.display(),
                 format.name(),
                 format.expects(),
@@ -311,7 +311,7 @@ impl<'a> Reader<'a> {
         }
         if kept == 0 {
             return Err(EvalError::config(format!(
-                "{place}: none of {seen} runs is of the attacks, suites and pipelines that were asked for"
+                "{place}: none of {seen} runs matches the requested attacks, suites and pipelines"
             )));
         }
         if self.bytes > self.most_bytes {

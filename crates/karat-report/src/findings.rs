@@ -18,7 +18,7 @@ const GATE: Rule<'static> = Rule {
 const NOT_MEASURED: Rule<'static> = Rule {
     id: "not-measured",
     summary: "An entry of the project could not be measured",
-    help: "The system did not start, was not ready or was lost; the reason says which.",
+    help: "The system did not start, was not ready or was lost; see the reason.",
     level: "error",
 };
 const FALSE_NEGATIVE: Rule<'static> = Rule {

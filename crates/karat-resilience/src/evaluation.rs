@@ -458,7 +458,7 @@ fn worlds(config: &Config, set: WorldSet, root: &Root<'_>) -> Result<Data, EvalE
         cases.retain(|id, _| replayed.contains_key(id));
         if cases.is_empty() {
             return Err(EvalError::config(format!(
-                "{}: none of {} recorded runs is of a case of this set",
+                "{}: none of {} recorded runs matches a case of this set",
                 file.display(),
                 read.runs.len()
             )));

@@ -64,7 +64,7 @@ impl Servers {
     /// The command that serves a case.
     fn command(&self, case: &Case, state: &Path) -> Result<Vec<String>, String> {
         if self.command.is_empty() {
-            return Err(format!("there is no command that serves the world {}", case.world.name));
+            return Err(format!("no command serves the world {}", case.world.name));
         }
         let mut command = self.command.clone();
         command.extend(["--case".to_owned(), case.id(), "--state".to_owned()]);

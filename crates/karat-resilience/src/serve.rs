@@ -151,7 +151,7 @@ impl Respond for Served {
             match (self.on(Surface::Error), self.world.tool(tool)) {
                 (Some(attack), _) if first => Err(format!("{tool}: try again. {}", attack.text)),
                 (_, Some(found)) => self.world.call(&mut live.state, found, arguments),
-                (_, None) => Err(format!("there is no tool {tool}")),
+                (_, None) => Err(format!("unknown tool {tool}")),
             }
         };
         self.keep();
@@ -182,7 +182,7 @@ impl Respond for Served {
                 {"role": "user", "content": {"type": "text", "text": self.text(Surface::Prompt, &prompt.text)}}]}),
             "resources/templates/list" => json!({"resourceTemplates": []}),
             "resources/read" | "prompts/get" => {
-                return Err(ProtocolError::new(-32602, "there is no such name"));
+                return Err(ProtocolError::new(-32602, "no such name"));
             }
             _ => return Err(ProtocolError::new(-32601, format!("Method not found: {method}"))),
         };

@@ -192,7 +192,7 @@ impl WorldSet {
     pub fn case(&self, id: &str) -> Result<Case, EvalError> {
         let none = || {
             EvalError::config(format!(
-                "there is no case {id:?}; write WORLD/TASK[/GOAL/STYLE/SURFACE], or \
+                "no case {id:?}; expected WORLD/TASK[/GOAL/STYLE/SURFACE], or \
                  rugpull@2 as the surface for a definition that changes at the second call"
             ))
         };
@@ -228,7 +228,7 @@ impl WorldSet {
 fn check_names(what: &str, asked: &[String], known: &[&str]) -> Result<(), EvalError> {
     match asked.iter().find(|name| !known.contains(&name.as_str())) {
         Some(name) => Err(EvalError::config(format!(
-            "there is no {what} {name:?}; there are: {}",
+            "no {what} {name:?}; expected one of {}",
             known.join(", ")
         ))),
         None => Ok(()),

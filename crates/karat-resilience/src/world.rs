@@ -236,7 +236,7 @@ impl Tool {
         let records = state
             .get_mut(&of.list)
             .and_then(Value::as_array_mut)
-            .ok_or_else(|| format!("{}: there is no list {}", self.name, of.list))?;
+            .ok_or_else(|| format!("{}: no list {}", self.name, of.list))?;
         let named = |record: &Value| {
             of.by
                 .as_ref()
@@ -308,8 +308,7 @@ impl World {
     /// If one of them fails.
     pub fn play(&self, state: &mut Value, calls: &[Call]) -> Result<(), String> {
         for call in calls {
-            let tool =
-                self.tool(&call.tool).ok_or_else(|| format!("there is no tool {:?}", call.tool))?;
+            let tool = self.tool(&call.tool).ok_or_else(|| format!("no tool {:?}", call.tool))?;
             self.call(state, tool, &call.arguments)?;
         }
         Ok(())
@@ -347,7 +346,7 @@ impl World {
         unique("task", self.tasks.iter().map(|task| &task.id))?;
         unique("goal", self.goals.iter().map(|goal| &goal.id))?;
         if self.tasks.is_empty() {
-            return Err("there are no tasks".to_owned());
+            return Err("no tasks".to_owned());
         }
         if self.is_served_elsewhere() {
             return self.validate_served_elsewhere();
@@ -357,7 +356,7 @@ impl World {
         for task in &self.tasks {
             let place = format!("task {}", task.id);
             if task.calls.is_empty() {
-                return Err(format!("{place}: there are no calls that do it"));
+                return Err(format!("{place}: missing calls"));
             }
             if task.changes_at.is_some_and(|number| !(1..=task.calls.len()).contains(&number)) {
                 return Err(format!(

@@ -113,7 +113,7 @@ fn near_identical(dataset: &Dataset, findings: &mut Vec<Finding>) {
             .is_some_and(|(a, b)| !a.is_disjoint(b));
         if likeness >= NEAR_IDENTICAL && !declared {
             let message = format!(
-                "its description is {:.0} % the same as that of {b}, and no group says so",
+                "its description is {:.0} % identical to the description of {b}, but they share no group",
                 100.0 * likeness
             );
             findings.push(finding("near_identical", a, message));
@@ -130,14 +130,14 @@ fn shape(query: &Query, findings: &mut Vec<Finding>) {
     let mut wrong = |rule, message: String| findings.push(finding(rule, &query.id, message));
     // Kinds are for slices, and everyone has their own; a split has a meaning.
     if query.kind.is_none() {
-        wrong("kind", "it has no kind to be sliced by".to_owned());
+        wrong("kind", "missing kind".to_owned());
     }
     match query.split.as_deref() {
         Some(split) if SPLITS.contains(&split) => {}
         Some(split) => {
-            wrong("split", format!("split is {split:?}; it is one of {}", SPLITS.join(", ")));
+            wrong("split", format!("split is {split:?}; expected one of {}", SPLITS.join(", ")));
         }
-        None => wrong("split", format!("it has no split; it is one of {}", SPLITS.join(", "))),
+        None => wrong("split", format!("missing split; expected one of {}", SPLITS.join(", "))),
     }
     let grade = |wanted: u8| query.labels.iter().filter(|label| label.relevance == wanted).count();
     if grade(2) == 0 && query.should_trigger != Some(false) {

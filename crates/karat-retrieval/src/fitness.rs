@@ -243,7 +243,7 @@ impl Fitness {
     ) -> Result<Vec<&Query>, String> {
         let queries = &self.dataset.queries;
         let chosen: Vec<&Query> = match (ids, split) {
-            (Some(_), Some(_)) => return Err("give either queries or split".to_owned()),
+            (Some(_), Some(_)) => return Err("queries and split cannot be combined".to_owned()),
             (Some(ids), None) => ids
                 .iter()
                 .map(|id| {
@@ -264,7 +264,7 @@ impl Fitness {
             (None, None) => queries.iter().collect(),
         };
         if chosen.is_empty() {
-            return Err("queries: there is nothing to score".to_owned());
+            return Err("queries: nothing to score".to_owned());
         }
         Ok(chosen)
     }

@@ -58,7 +58,7 @@ pub fn import(source: &Source<'_>) -> Result<Imported, EvalError> {
         imported.tools.push(tool.value);
     }
     if imported.tools.is_empty() {
-        return Err(InputError::invalid(&corpus, "tools", "there is no tool in it").into());
+        return Err(InputError::invalid(&corpus, "tools", "no tools in the file").into());
     }
     let queries = match source.queries {
         Some(path) => Some(path.to_owned()),
@@ -107,7 +107,7 @@ fn records(path: &Path) -> Result<Vec<Map<String, Value>>, InputError> {
         Value::Array(list) => list,
         mut value => match listed(&mut value) {
             Some(list) => list,
-            None => return Err(InputError::invalid(path, "tools", "there is no list of tools")),
+            None => return Err(InputError::invalid(path, "tools", "no list of tools")),
         },
     };
     let object = |(index, value): (usize, Value)| match value {

@@ -228,8 +228,8 @@ impl Evaluation for Retrieval {
         warnings.extend(score::rising(outcomes));
         if entry.common.runs == 1 && !entry.config.system.is_builtin() {
             warnings.push(
-                "one run: if the system's answers vary, set runs to 5 or more so that the gate \
-                 takes the variation into account"
+                "one run: if the system's answers vary, set runs to 5 or more so that the gate accounts for \
+                 the variation"
                     .to_owned(),
             );
         }
@@ -371,8 +371,8 @@ fn cut_to(limit: usize, outcomes: &mut [Outcome<Ranking>]) -> Option<String> {
     }
     let (id, results) = first?;
     Some(format!(
-        "{longer} answers have more results than the {limit} asked for (first: {id} with {results}); \
-         those beyond are not scored"
+        "{longer} answers have more results than the {limit} requested (first: {id} with {results}); the \
+         rest is not scored"
     ))
 }
 

@@ -149,8 +149,7 @@ impl Rankings {
         }
         if report.runs > 1 {
             let message = format!(
-                "a report of {} runs holds the rankings of the first alone; give the journal of the \
-                 run instead",
+                "a report of {} runs has only the rankings of the first; use the journal of the run instead",
                 report.runs
             );
             return Err(InputError::invalid(path, "runs", message).into());

@@ -87,8 +87,7 @@ pub fn beyond(limit: usize) -> Option<String> {
         .collect();
     (!deeper.is_empty()).then(|| {
         format!(
-            "{} look further than the {limit} results asked for: what is not among these counts as \
-             not found",
+            "{} have a cutoff beyond the {limit} requested results: tools beyond these count as not found",
             deeper.join(", ")
         )
     })
@@ -106,8 +105,8 @@ pub fn short(limit: usize, possible: usize, longest: usize) -> Option<String> {
         .map(ToString::to_string)
         .collect();
     Some(format!(
-        "asked for {limit} results, never got more than {longest}: {} are cut off there; if the search \
-         gives no more at once, `page_size` and `next` of `answer` ask for the rest",
+        "requested {limit} results, but never got more than {longest}: {} are cut off there; if the search \
+         returns pages, set `page_size` and `next` of `answer`",
         cut.join(", ")
     ))
 }
@@ -365,7 +364,7 @@ pub(crate) fn conventions(
     tokens_counted: bool,
 ) -> BTreeMap<String, String> {
     let depth = match limit {
-        Some(limit) => format!("map and mrr are over the {limit} results asked for"),
+        Some(limit) => format!("map and mrr are over the {limit} requested results"),
         None => "map and mrr are over all results of the file".to_owned(),
     };
     let tokens =

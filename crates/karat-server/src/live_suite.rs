@@ -72,7 +72,7 @@ impl LiveSuite {
         if tools.is_empty() && !cases.iter().any(asks_more) {
             // A suite that only expects errors would pass.
             return Err(EvalError::NothingMeasured(
-                "the server offers no tools, so there is nothing to call".to_owned(),
+                "the server offers no tools to call".to_owned(),
             ));
         }
         if cases.is_empty() && !suite.is_empty() {

@@ -183,9 +183,9 @@ impl Evaluation for Suites {
         }
         match (&config.builtin, &config.server) {
             (Some(_), Some(_)) => Err(EvalError::config("give `server` or `builtin`, not both")),
-            (Some(name), None) if name != "demo" => Err(EvalError::config(format!(
-                "there is no built-in server {name:?}; there is: demo"
-            ))),
+            (Some(name), None) if name != "demo" => {
+                Err(EvalError::config(format!("no built-in server {name:?}; expected demo")))
+            }
             _ => Ok(()),
         }
     }
@@ -548,7 +548,7 @@ mod tests {
         };
         for (error, expected) in [
             (load(|_| (), suite), "names no server"),
-            (load(|config| config.builtin = Some("x".to_owned()), suite), "there is: demo"),
+            (load(|config| config.builtin = Some("x".to_owned()), suite), "expected demo"),
             (load(both, suite), "not both"),
             (load(|_| (), "mcp_server: ''\ncases: []\n"), "mcp_server is empty"),
         ] {

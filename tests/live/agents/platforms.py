@@ -93,7 +93,7 @@ class Forward:
 
 
 class Langfuse(Platform):
-    """Its client exports spans; the server is told nothing here."""
+    """Its client exports spans; nothing is sent to the server here."""
 
     def start(self, provider):
         os.environ.update(LANGFUSE_PUBLIC_KEY="pk", LANGFUSE_SECRET_KEY="sk", LANGFUSE_HOST=URL.removesuffix("/v1"), LANGFUSE_BASE_URL=URL.removesuffix("/v1"))

@@ -176,7 +176,7 @@ pub(crate) fn describe(text: &str) -> Option<&'static str> {
         return Some("a score file of BFCL, which has no calls");
     }
     if has(&["resourceMetrics"]) {
-        return Some("OpenTelemetry metrics, which say nothing about single runs");
+        return Some("OpenTelemetry metrics, which have no data on single runs");
     }
     if has(&["score", "reason"]) || has(&["judge", "vote"]) {
         return Some("verdicts of a judge; pass them with --verdicts");

@@ -39,7 +39,7 @@ pub(crate) fn warnings(stats: &ReadStats, problems: &CallProblems) -> Vec<String
         ));
     }
     if stats.without_task > 0 {
-        warnings.push(format!("there is no task for {}", count(stats.without_task, "trace")));
+        warnings.push(format!("no task for {}", count(stats.without_task, "trace")));
     }
     warnings.extend(stats.without_trace.clone());
     warnings.extend(stats.notes.iter().map(|(note, count)| noted(note, *count)));
@@ -82,15 +82,15 @@ fn listed(label: &str, counts: impl IntoIterator<Item = (String, u64)>) -> Optio
 /// The rules behind the numbers.
 pub(crate) fn conventions(verdicts: Option<&Verdicts>) -> BTreeMap<String, String> {
     let mut conventions = evaluation::conventions([
-        ("items", "one for each trace; those of the same task are one group"),
+        ("items", "one for each trace, grouped by task"),
         ("runs", "the number of runs of every task: the fewest traces of one, setting by setting"),
         (
             "headline",
-            "traces with tools and with distractors; those without count in gauge.*_without_tools alone",
+            "traces with tools or distractors; traces without tools count only in gauge.*_without_tools",
         ),
         (
             "equality",
-            "arguments are equal as JSON: 1 is 1.0, true is not 1; the only tolerance is the one that the expectation states",
+            "arguments are equal as JSON: 1 is 1.0, true is not 1; the expectation alone can state a tolerance",
         ),
         (
             "schema",

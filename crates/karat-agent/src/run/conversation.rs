@@ -260,7 +260,7 @@ impl<'j> Conversation<'j> {
             call.name = name.to_owned();
             call.error = Some(CallError {
                 class: "unknown_tool".to_owned(),
-                message: format!("there is no tool {name:?}"),
+                message: format!("no tool {name:?}"),
             });
             return Ok(call);
         };

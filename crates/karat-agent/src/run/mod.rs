@@ -181,8 +181,7 @@ impl Config {
                 (None, Some(start)) => Server::Builtin(Arc::clone(start)),
                 (None, None) => {
                     return Err(EvalError::config(format!(
-                        "there is no server {name:?}; name a file that has it with --config (demo is \
-                         built in)"
+                        "no server {name:?}; name a config file that has it with --config (demo is built in)"
                     )));
                 }
             };

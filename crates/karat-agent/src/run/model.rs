@@ -206,7 +206,7 @@ impl Model {
         .ok_or_else(|| CallError {
             class: "invalid_answer".to_owned(),
             message: format!(
-                "the endpoint's answer is not that of a model: {}",
+                "the endpoint's answer is not a model response: {}",
                 karat_io::text::clip(&karat_io::text::printable(&answer.to_string()), 200)
             ),
         })

@@ -214,7 +214,7 @@ impl Live {
                 Session::start(spec, &options).await
             }
             Some(Server::Builtin(start)) => start().await,
-            None => Err(StartError::Spec { why: format!("there is no server {name:?}") }),
+            None => Err(StartError::Spec { why: format!("no server {name:?}") }),
         }
     }
 
@@ -233,7 +233,7 @@ impl Live {
         let server = request["server"].as_str().unwrap_or_default();
         let session = self.sessions.get(server).ok_or_else(|| CallError {
             class: "server".to_owned(),
-            message: format!("there is no server {server:?}"),
+            message: format!("no server {server:?}"),
         })?;
         let none = Map::new();
         let arguments = request["arguments"].as_object().unwrap_or(&none);

@@ -167,7 +167,7 @@ fn tokens_next_to_the_message_are_counted() {
 #[test]
 fn a_folder_is_called_one() {
     let directory = tempfile::tempdir().unwrap();
-    assert!(error(directory.path()).contains("this is a folder"), "{}", error(directory.path()));
+    assert!(error(directory.path()).contains("is a folder"), "{}", error(directory.path()));
 }
 
 #[test]

@@ -58,7 +58,7 @@ pub enum DatasetError {
     },
     /// A file differs from what was frozen by its line ends alone.
     #[error(
-        "{}: only its line ends differ from what was frozen: it was checked out with CRLF; add \
+        "{}: only its line endings differ from the frozen file: it was checked out with CRLF; add \
          `datasets/** -text` to .gitattributes, remove the file and check it out again",
         name(file)
     )]
@@ -68,7 +68,7 @@ pub enum DatasetError {
     },
     /// A symbolic link, device or pipe among the files.
     #[error(
-        "{}: not a plain file; a dataset holds files only, no links: put a copy there",
+        "{}: not a regular file; a dataset must not contain links: replace it with a copy",
         name(file)
     )]
     NotPlain {
@@ -95,7 +95,7 @@ pub enum DatasetError {
     },
     /// The folder is frozen with other content.
     #[error(
-        "{}: frozen as {version}, and its files have changed since; a frozen dataset does not change: make {next}",
+        "{}: its files changed since it was frozen as {version}; a frozen dataset must not change: make {next}",
         name(folder)
     )]
     Frozen {
@@ -157,7 +157,7 @@ fn listed(problems: &[DatasetError]) -> String {
 #[non_exhaustive]
 pub enum BadPath {
     /// Nothing between two slashes, or nothing at all.
-    #[error("a path has no empty parts")]
+    #[error("a path must not have empty parts")]
     EmptyPart,
     /// `.` or `..`.
     #[error("a path in a dataset may not contain `.` or `..`: it cannot leave the folder")]
@@ -169,7 +169,7 @@ pub enum BadPath {
     #[error("a path in a dataset may not contain backslashes, colons or invisible characters")]
     Character,
     /// The manifest does not list itself.
-    #[error("manifest.toml cannot be listed: it is the list")]
+    #[error("manifest.toml cannot list itself")]
     Manifest,
     /// The name is not Unicode.
     #[error("the name is not UTF-8")]

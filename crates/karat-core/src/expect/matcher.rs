@@ -109,7 +109,7 @@ impl Place {
             }
             Place::Block(number) => {
                 let block = answer.block(*number);
-                let block = block.ok_or_else(|| format!("there is no content block {number}"))?;
+                let block = block.ok_or_else(|| format!("no content block {number}"))?;
                 return block_text(block).map_or(Ok(vec![Cow::Borrowed(block)]), text);
             }
             Place::Data(path, _) => {
@@ -122,7 +122,7 @@ impl Place {
         };
         let found = path.find(value);
         if found.is_empty() {
-            return Err(format!("nothing is at {self}"));
+            return Err(format!("no value at {self}"));
         }
         // A path to several places is about the list of values there, even if it has one entry.
         if path.leads_to_several() && answer.source != Source::State {

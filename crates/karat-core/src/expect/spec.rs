@@ -101,7 +101,7 @@ impl<'de> Deserialize<'de> for Texts {
     }
 }
 
-const TEXTS: &str = "a text or a list of texts; a number in quotes is a text";
+const TEXTS: &str = "a string or a list of strings; a number in quotes is a string";
 
 /// One text of several. YAML gives a plain `3` to anything that asks for a text, and a user who wrote a
 /// number may mean one; so it is asked for as what it is, as a single value is.
@@ -200,9 +200,9 @@ impl MatcherSpec {
             // The type of a block is a field of the result like any other.
             (None, None, Some(block), Some(_)) => result(&format!("$.content[{block}].type")),
             (_, _, _, Some(_)) => {
-                Err("type is about a content block: give its number with block".to_owned())
+                Err("type requires block, the number of a content block".to_owned())
             }
-            _ => Err("give at most one of json, result and block".to_owned()),
+            _ => Err("only one of json, result and block is allowed".to_owned()),
         }
     }
 
@@ -248,10 +248,12 @@ impl MatcherSpec {
         let condition = match (stated.next(), stated.next()) {
             (Some(condition), None) => condition?,
             (Some(_), Some(_)) => {
-                return Err("give exactly one condition; a second one is a second matcher".into());
+                return Err(
+                    "only one condition is allowed; add a second matcher for the other".into()
+                );
             }
             (None, _) => {
-                return Err("there is no condition, such as equals, contains or matches".into());
+                return Err("missing condition, such as equals, contains or matches".into());
             }
         };
         if self.within.is_some() && self.number.is_none() {
@@ -267,9 +269,7 @@ impl MatcherSpec {
         );
         match self.ignore_case && !about_text {
             true => {
-                Err("ignore_case is about texts: give it with equals, one_of, contains, lacks \
-                         or matches"
-                    .to_owned())
+                Err("ignore_case requires equals, one_of, contains, lacks or matches".to_owned())
             }
             false => Ok(condition),
         }
@@ -285,9 +285,11 @@ impl MatcherSpec {
         }
         match self.condition(depth + 1).map_err(|error| format!("{name}: {error}"))? {
             Condition::Exists(_) => {
-                Err(format!("{name}: exists is about the place; give it alone"))
+                Err(format!("{name}: exists cannot be combined with other conditions"))
             }
-            Condition::Snapshot(_) => Err(format!("{name}: give snapshot alone")),
+            Condition::Snapshot(_) => {
+                Err(format!("{name}: snapshot cannot be combined with other conditions"))
+            }
             condition => Ok(condition),
         }
     }
@@ -300,7 +302,7 @@ fn equals(value: &Value, case: Case) -> Result<Condition, String> {
 
 fn one_of(values: &[Value], case: Case) -> Result<Condition, String> {
     if values.is_empty() {
-        return Err("one_of: the list is empty, so no value is in it".to_owned());
+        return Err("one_of: the list is empty, so no value can match".to_owned());
     }
     values.iter().try_for_each(|value| comparable("one_of", value))?;
     Ok(Condition::OneOf(values.to_vec(), case))
@@ -312,7 +314,9 @@ fn nonempty(name: &str, Texts(texts): &Texts) -> Result<Vec<String>, String> {
         return Err(format!("{name}: the list is empty"));
     }
     if texts.iter().any(String::is_empty) {
-        return Err(format!("{name}: an empty text is in every answer, so this checks nothing"));
+        return Err(format!(
+            "{name}: every answer contains the empty string, so this checks nothing"
+        ));
     }
     Ok(texts.clone())
 }
@@ -320,7 +324,7 @@ fn nonempty(name: &str, Texts(texts): &Texts) -> Result<Vec<String>, String> {
 fn matches(text: &str, case: Case) -> Result<Condition, String> {
     let compiled = pattern(text, case).map_err(|error| format!("matches: {error}"))?;
     match found_everywhere(text) {
-        true => Err(format!("matches: {text:?} is found in every text, so it cannot fail")),
+        true => Err(format!("matches: {text:?} matches every string, so it cannot fail")),
         false => Ok(Condition::Matches(compiled)),
     }
 }

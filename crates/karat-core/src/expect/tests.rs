@@ -111,8 +111,8 @@ fn a_failure_shows_what_was_found_and_what_was_expected() {
         (json!({"json": "$.list", "count": 3}), "$.list has 2 entries, expected 3"),
         (json!({"json": "$.n", "count": 3}), "$.n is 26, expected 3 entries"),
         (json!({"json": "$.n", "exists": false}), "$.n is 26, expected nothing"),
-        (json!({"json": "$.m", "equals": 1}), "nothing is at $.m"),
-        (json!({"block": 3, "contains": "x"}), "there is no content block 3"),
+        (json!({"json": "$.m", "equals": 1}), "no value at $.m"),
+        (json!({"block": 3, "contains": "x"}), "no content block 3"),
         (json!({"block": 0, "type": "image"}), r#"$.content[0].type is "text", expected "image""#),
         (json!({"json": "$.n", "not": {"equals": 26}}), "$.n is 26, expected anything but 26"),
         (

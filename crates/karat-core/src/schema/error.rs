@@ -10,18 +10,18 @@ pub enum SchemaError {
     #[error("a schema must be an object, `true` or `false`")]
     NotASchema,
     /// The schema is larger than allowed.
-    #[error("the schema has more than {limit} values, which is the limit")]
+    #[error("the schema has more than the maximum of {limit} values")]
     TooLarge {
         /// The limit.
         limit: usize,
     },
     /// The regular expressions would take too much memory or time.
     #[error(
-        "the patterns of the schema are too large together; use smaller repetitions or maxLength"
+        "the patterns of the schema are too large in total; use smaller repetitions or maxLength"
     )]
     PatternsTooLarge,
     /// The schema is nested deeper than allowed.
-    #[error("the schema is nested deeper than {limit} levels, which is the limit")]
+    #[error("the schema is nested deeper than the maximum of {limit} levels")]
     TooDeep {
         /// The limit.
         limit: usize,
@@ -49,7 +49,7 @@ pub enum SchemaError {
         message: String,
     },
     /// References lead in a circle that no value ends.
-    #[error("the reference at {at} leads back to itself; such a schema decides nothing")]
+    #[error("the reference at {at} refers to itself, so the schema is meaningless")]
     Circular {
         /// A place on the circle, as a JSON pointer.
         at: String,

@@ -707,7 +707,7 @@ fn runs_that_found_other_items_are_compared_by_their_values() {
     };
     let moved = ["1 item added (c)", "1 item gone (b)"];
     for (kind, changed, change, verdict) in [
-        // The seconds of two loads are no pairs.
+        // The seconds of two loads are not pairs.
         (Kind::Load, &[][..], -0.5, Verdict::Fail),
         (Kind::Attack, &moved[..], 0.0, Verdict::Pass),
         (Kind::Fuzz, &moved[..], 0.0, Verdict::Pass),

@@ -239,8 +239,7 @@ fn all_failures_is_not_measured_even_if_allowed() {
     let said = error.to_string();
     assert!(
         error.is_not_measured()
-            && said
-                .contains("none of 10 entries has a usable answer (first: h-1: error: no model)"),
+            && said.contains("none of 10 entries has a valid answer (first: h-1: error: no model)"),
         "{said}"
     );
 }

@@ -69,8 +69,7 @@ fn immutable(path: &Path) -> Result<Connection, HistoryError> {
         Ok(_) => Err(HistoryError::Foreign {
             path: path.to_owned(),
             why:
-                "it is of an earlier version and cannot be brought up to date where nothing can be \
-                  written; copy it to another folder"
+                "it has an earlier format and cannot be upgraded in a read-only folder; copy it to another folder"
                     .to_owned(),
         }),
         Err(Refused::Sqlite(source)) => Err(failed(path)(source)),
@@ -170,7 +169,7 @@ fn recognize(connection: &Connection, path: &Path, steps: &[&str]) -> Result<usi
     let mut expected = Connection::open_in_memory()?;
     update(&mut expected, steps.get(..done).unwrap_or(steps))?;
     if found != objects(&expected)? {
-        return Err(foreign("its tables are not those of a history".to_owned()));
+        return Err(foreign("its tables do not belong to a history".to_owned()));
     }
     Ok(done)
 }

@@ -126,7 +126,7 @@ impl Store {
             .and_then(|decoder| decoder.take(limit).read_to_end(&mut bytes))
             .map_err(|error| damaged(error.to_string()))?;
         if Digest::of(&bytes).to_string() != digest {
-            return Err(damaged("its document is not the one that was added".to_owned()));
+            return Err(damaged("its document was changed after it was added".to_owned()));
         }
         Ok(bytes)
     }

@@ -22,7 +22,7 @@ pub(crate) const BENCHMARK: Benchmark = Benchmark {
     licence: "MIT",
     restricted: false,
     becomes: "resilience: one entry per model and kind of attack; detection: the tools of attackers",
-    checked_by: "counts of runs and tools; the released logs are not those of the published table",
+    checked_by: "counts of runs and tools; the released logs differ from the published table",
     import,
 };
 

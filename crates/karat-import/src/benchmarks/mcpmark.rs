@@ -197,7 +197,7 @@ impl<'a> Names<'a> {
             && !self.fits(name, model)
         {
             let expected = format!("results of {name}, as the folder is named");
-            return unexpected(expected, format!("those of {model}: a renamed folder?"));
+            return unexpected(expected, format!("runs of {model}: a renamed folder?"));
         }
         Ok(())
     }
@@ -244,7 +244,7 @@ fn result<'a>(
         return Err(ImportError::unexpected(
             &file.path,
             "a folder named after the model",
-            "a file by itself; name the folder above it",
+            "a single file; name its parent folder",
         ));
     };
     let system = names.report(model, batch);

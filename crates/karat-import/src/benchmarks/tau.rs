@@ -249,7 +249,7 @@ impl Copy<'_> {
             if index.is_some() {
                 let Some(reward) = expected.remove(id.as_str()) else {
                     let expected = format!("a simulation of the index of {}", file.path.display());
-                    let found = format!("{id:?}, which is not in it, or is there twice");
+                    let found = format!("{id:?}, which is missing or duplicate");
                     return Err(ImportError::unexpected(&other.path, expected, found));
                 };
                 let here = run.reward_info.as_ref().map(|info| info.reward);

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Row;
 
-/// A benchmark whose own accounting is shown next to Karat's.
+/// A benchmark whose own accounting is shown with Karat's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Accounting {

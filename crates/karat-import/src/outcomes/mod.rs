@@ -49,7 +49,7 @@ pub struct Config {
     /// The file of published figures to compare with.
     #[serde(default)]
     pub published: Option<PathBuf>,
-    /// The benchmark whose own accounting is shown next to Karat's.
+    /// The benchmark whose own accounting is shown with Karat's.
     #[serde(default)]
     pub accounting: Option<Accounting>,
     /// The properties by which slices are made; all by default.

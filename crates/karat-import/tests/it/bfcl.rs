@@ -52,7 +52,7 @@ fn answers_are_judged_by_the_functions_and_possible_answers() {
     let score = "{\"accuracy\": 1.0, \"correct_count\": 2, \"total_count\": 2}\n";
     copy.write("score/m_1/non_live/BFCL_v4_simple_python_score.json", score);
     let imported = copy.import("bfcl").unwrap();
-    assert_eq!(imported.notes, ["2 of 2 verdicts are those of the score files"]);
+    assert_eq!(imported.notes, ["2 of 2 verdicts agree with the score files"]);
     let reports = crate::check(&copy.target()).unwrap();
     let found = report(&reports, "m_1");
     near(value(found, "bfcl.accuracy"), 1.0);
@@ -125,7 +125,7 @@ fn the_first_generation_numbers_lines_and_functions() {
         ),
     ]);
     let imported = copy.import("bfcl").unwrap();
-    assert_eq!(imported.notes, ["1 of 1 verdicts are those of the score files"]);
+    assert_eq!(imported.notes, ["1 of 1 verdicts agree with the score files"]);
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn calls_written_in_java_need_the_score_file() {
     copy.write("result/m_2/non_live/BFCL_v4_simple_java_result.json", &written);
     let message = copy.refused("bfcl");
     assert!(
-        message.contains("expected its score file") && message.contains("--partial"),
+        message.contains("missing its score file") && message.contains("--partial"),
         "{message}"
     );
     let score = "{\"accuracy\": 1.0, \"correct_count\": 1, \"total_count\": 1}\n";

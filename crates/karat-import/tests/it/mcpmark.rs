@@ -210,7 +210,7 @@ fn renamed_and_misplaced_files_are_refused() {
     copy.write("summary.json", r#"{"overall": {"k2": {"pass@1": 1.0}, "gone": {"pass@1": 1.0}}}"#);
     let notes = copy.import("mcpmark").unwrap().notes;
     assert_eq!(notes.len(), 2);
-    let missing = "1 published figures are not compared: there are no outcomes of gone";
+    let missing = "1 published figures were not compared: no outcomes for gone";
     assert!(notes.iter().any(|note| note == missing), "{notes:?}");
 
     // The files of one model by themselves name it.

@@ -130,7 +130,7 @@ fn simulations_in_files_of_their_own_are_those_of_the_index() {
     assert!(message.contains("b.json: expected the reward 0 of"), "{message}");
     copy.write("run1/simulations/b.json", &simulation("b", "1", 0.0));
     copy.write("run1/simulations/c.json", &simulation("c", "2", 0.0));
-    assert!(copy.refused("tau-bench").contains("\"c\", which is not in it"));
+    assert!(copy.refused("tau-bench").contains("\"c\", which is missing or duplicate"));
     std::fs::remove_file(copy.source().join("run1/simulations/c.json")).unwrap();
     near(value(report(&copy.reports("tau-bench"), "run1"), "tau.pass^1"), 0.5);
 

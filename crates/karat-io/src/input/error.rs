@@ -19,7 +19,7 @@ pub enum InputError {
         path: PathBuf,
     },
     /// The path is a folder.
-    #[error("{}: this is a folder; name a file in it", name(path))]
+    #[error("{}: is a folder; name a file in it", name(path))]
     IsFolder {
         /// The folder.
         path: PathBuf,
@@ -51,7 +51,7 @@ pub enum InputError {
         message: String,
     },
     /// The file (after decompression) is larger than allowed.
-    #[error("{}: larger than {}, which is the limit; split it or leave out what is not needed", name(path), size(*limit))]
+    #[error("{}: larger than the maximum of {}; split it or remove unneeded parts", name(path), size(*limit))]
     TooLarge {
         /// The file.
         path: PathBuf,
@@ -59,7 +59,7 @@ pub enum InputError {
         limit: u64,
     },
     /// One line is longer than allowed.
-    #[error("{}:{line}: this line is longer than {}, which is the limit; is this a file with one record per line?", name(path), size(*limit as u64))]
+    #[error("{}:{line}: this line is longer than the maximum of {}; does the file have one record per line?", name(path), size(*limit as u64))]
     LineTooLong {
         /// The file.
         path: PathBuf,
@@ -103,7 +103,7 @@ pub enum InputError {
     },
     /// Lists and objects are nested deeper than allowed.
     #[error(
-        "{}:{line}: nested deeper than {limit} levels, which is the limit; flatten the data",
+        "{}:{line}: nested deeper than the maximum of {limit} levels; flatten the data",
         name(path)
     )]
     TooDeep {
@@ -116,7 +116,7 @@ pub enum InputError {
     },
     /// YAML aliases multiply the data beyond the limit.
     #[error(
-        "{}:{line}: the aliases of this YAML expand to more than is allowed; write the values out",
+        "{}:{line}: the YAML aliases expand to too many values; write the values out",
         name(path)
     )]
     Expands {
@@ -187,7 +187,7 @@ pub enum InputError {
     },
     /// The file was written by a later Karat.
     #[error(
-        "{}: written as `{}`, this Karat reads up to `{supported}`; use a newer Karat",
+        "{}: format `{}` is newer than `{supported}`, the latest that this version of Karat reads; update Karat",
         name(path),
         shown(found)
     )]

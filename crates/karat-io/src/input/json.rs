@@ -91,7 +91,7 @@ fn explain(text: &str, error: &serde_json::Error, found: &Found, depth: usize) -
 /// Replaces terse messages of the parser.
 fn reword(text: &str, byte: usize, message: &str) -> String {
     if text.trim_ascii().is_empty() {
-        return "this is empty; expected JSON".to_owned();
+        return "empty; expected JSON".to_owned();
     }
     let rest = text.get(byte..).unwrap_or_default();
     let not_a_number = ["NaN", "Infinity", "-Infinity"].iter().any(|word| {
@@ -105,8 +105,7 @@ fn reword(text: &str, byte: usize, message: &str) -> String {
         "trailing comma" => "trailing comma; remove it".to_owned(),
         "key must be a string" => "keys need double quotes in JSON".to_owned(),
         "trailing characters" => {
-            "there is text after the end of the JSON; remove it, or name the file .jsonl if it \
-             has one value per line"
+            "unexpected text after the JSON value; remove it, or name the file .jsonl if it has one value per line"
                 .to_owned()
         }
         other => match other.strip_prefix("EOF while parsing ") {

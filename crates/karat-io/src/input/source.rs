@@ -118,7 +118,7 @@ fn open_special(path: &Path) -> io::Result<File> {
     std::thread::spawn(move || send.send(File::open(name)));
     opened.recv_timeout(WRITER_TIMEOUT).unwrap_or_else(|_| {
         let seconds = WRITER_TIMEOUT.as_secs();
-        Err(io::Error::other(format!("it is a pipe that nothing writes to ({seconds} s)")))
+        Err(io::Error::other(format!("nothing opened the pipe for writing within {seconds} s")))
     })
 }
 

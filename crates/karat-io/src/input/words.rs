@@ -66,8 +66,10 @@ fn expected_words(wanted: &str) -> String {
         }
         _ if wanted.starts_with("tuple ") || wanted.starts_with("a tuple ") => "a list".to_owned(),
         _ if is_number(&["f32", "f64"]) => "a number".to_owned(),
-        _ if is_number(&["u8", "u16", "u32", "u64", "usize"]) => "a whole number from 0".to_owned(),
-        _ if is_number(&["i8", "i16", "i32", "i64", "isize"]) => "a whole number".to_owned(),
+        _ if is_number(&["u8", "u16", "u32", "u64", "usize"]) => {
+            "a non-negative integer".to_owned()
+        }
+        _ if is_number(&["i8", "i16", "i32", "i64", "isize"]) => "an integer".to_owned(),
         other => other.to_owned(),
     }
 }
@@ -94,7 +96,7 @@ mod tests {
             ("invalid type: string \"a\", expected f64", "found the text \"a\", expected a number"),
             (
                 "invalid value: integer `-1`, expected u32",
-                "found the number `-1`, expected a whole number from 0",
+                "found the number `-1`, expected a non-negative integer",
             ),
             ("missing field `name`", "missing key `name`"),
             ("something else", "something else"),

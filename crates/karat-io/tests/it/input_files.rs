@@ -282,7 +282,7 @@ fn a_file_of_a_later_version_is_reported_as_such() {
     assert!(check(Some("karat.report/1")).is_ok());
     let newer = check(Some("karat.report/3")).unwrap_err();
     assert!(matches!(newer, InputError::NewerSchema { .. }), "{newer}");
-    assert!(newer.to_string().contains("use a newer Karat"), "{newer}");
+    assert!(newer.to_string().contains("update Karat"), "{newer}");
     for other in [Some("karat.check/1"), Some("x"), None] {
         let error = check(other).unwrap_err();
         assert!(matches!(error, InputError::Invalid { .. }), "{error}");

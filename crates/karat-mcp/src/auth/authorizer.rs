@@ -45,7 +45,7 @@ pub(crate) fn authorizer(address: &Address) -> Result<Arc<Authorizer>, StartErro
         auth.check()?;
         if own_header {
             return Err(wrong(
-                "give either auth (--auth) or an Authorization header, not both".to_owned(),
+                "auth (--auth) and an Authorization header cannot be combined".to_owned(),
             ));
         }
         let token = auth.access_token.as_deref();
@@ -284,7 +284,7 @@ impl Authorizer {
         let kind = self.spec.as_ref().map(|spec| spec.kind);
         if self.own_header {
             let what = match challenge.status {
-                403 => "does not have the scopes that the server wants",
+                403 => "lacks scopes that the server requires",
                 _ => "is refused by the server",
             };
             let why = format!(
@@ -338,13 +338,15 @@ impl Authorizer {
             (Some(_), _) => Err(AuthError::new(match challenge.status {
                 403 => challenge.describe(Some(&issuer.issuer), &resource.scopes),
                 _ => format!(
-                    "the server refuses the access token, and it cannot be refreshed; get a new one of {}",
+                    "the server refuses the access token, and it cannot be refreshed; get a new one from {}",
                     quoted(&issuer.issuer)
                 ),
             })),
             (None, _) => {
                 let hint = match state.stored_for.is_some() {
-                    true => "the stored login is no longer valid (karat server login renews it); ",
+                    true => {
+                        "the stored login is no longer valid; log in again with `karat server login`; "
+                    }
                     false => "",
                 };
                 let demand = challenge.describe(Some(&issuer.issuer), &resource.scopes);
@@ -467,8 +469,8 @@ impl Authorizer {
             let bound = state.bound_to.get_or_insert_with(|| issuer.issuer.clone());
             if *bound != issuer.issuer {
                 return Err(AuthError::new(format!(
-                    "the server now wants tokens of {}, but the client belongs to {}; give the client of the \
-                     new one, with --issuer",
+                    "the server now requires tokens from {}, but the client is registered at {}; use a \
+                     client of the new issuer, with --issuer",
                     quoted(&issuer.issuer),
                     quoted(bound)
                 )));
@@ -511,7 +513,7 @@ impl Authorizer {
                 Ok(device::log_in(fetcher, issuer, &client, &asked, target, late).await?)
             }
             AuthKind::ClientCredentials | AuthKind::Token => {
-                let client = given.ok_or_else(|| AuthError::new("auth: there is no client_id"))?;
+                let client = given.ok_or_else(|| AuthError::new("auth: missing client_id"))?;
                 let mut fields = vec![
                     ("grant_type", "client_credentials".to_owned()),
                     ("resource", target.clone()),
@@ -581,9 +583,7 @@ impl Authorizer {
     pub(super) async fn store(&self) -> Result<Login, StoreError> {
         let refused = |why: &str| StoreError::from(std::io::Error::other(why.to_owned()));
         if self.spec.as_ref().is_none_or(|spec| spec.kind == AuthKind::ClientCredentials) {
-            return Err(refused(
-                "client credentials need no stored login: give --auth in each run",
-            ));
+            return Err(refused("client credentials cannot be stored: pass --auth in each run"));
         }
         let mut state = self.state.lock().await;
         if state.tokens.is_none() {
@@ -599,7 +599,7 @@ impl Authorizer {
         {
             state.client = Some(Client::stored(id, None, Method::None));
         }
-        let stored = self.stored(&state).ok_or_else(|| refused("there is no token"))?;
+        let stored = self.stored(&state).ok_or_else(|| refused("no token"))?;
         stored.write()
     }
 }
@@ -616,7 +616,7 @@ fn wanted_scopes(
     if challenge.status == 403 {
         if !add(&mut scopes, &challenge.scopes) {
             return Err(AuthError::new(format!(
-                "the server wants the scopes {}, which the token was already requested with",
+                "the server requires the scopes {}, but refuses a token requested with them",
                 quoted(&challenge.scopes.join(" "))
             )));
         }

@@ -139,7 +139,7 @@ impl Callback {
             Ok(Err(_)) => return Err(AuthError::new("the login was interrupted")),
             Err(_) => {
                 let minutes = PATIENCE.as_secs() / 60;
-                let why = format!("there was no login in the browser within {minutes} minutes");
+                let why = format!("no login in the browser within {minutes} minutes");
                 return Err(AuthError::new(why));
             }
         };
@@ -160,8 +160,8 @@ fn authorization_endpoint(issuer: &Issuer) -> Result<&Url, AuthError> {
     match issuer.has_s256 {
         true => Ok(endpoint),
         false => Err(AuthError::new(format!(
-            "{named} does not say that it supports PKCE with S256 (code_challenge_methods_supported), without \
-             which a login by browser is not safe"
+            "{named} does not announce PKCE with S256 (code_challenge_methods_supported), which a browser \
+             login requires"
         ))),
     }
 }
@@ -195,7 +195,8 @@ impl Parameters {
         }
         match &self.iss {
             Some(iss) if *iss != issuer.issuer => {
-                let why = format!("the answer to the login is of another issuer than {named}");
+                let why =
+                    format!("the answer to the login comes from an issuer other than {named}");
                 return Err(AuthError::new(why));
             }
             None if issuer.names_issuer => {
@@ -243,10 +244,10 @@ async fn answer(
         && let Some(sender) = done.sender.take()
     {
         let why =
-            format!("{MAX_WRONG} callbacks had a wrong state: something else answers the login");
+            format!("{MAX_WRONG} callbacks had a wrong state: another program answers the login");
         let _ = sender.send(Err(AuthError::new(why)));
     }
-    (StatusCode::BAD_REQUEST, "This is not the answer to the login that Karat waits for.\n")
+    (StatusCode::BAD_REQUEST, "Not the answer to the login that Karat expects.\n")
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ const MAX_SCOPES: usize = 100;
 const SHOWN_SCOPES: usize = 60;
 
 /// The way out of a refusal, for a user without a token.
-pub(crate) const REMEDY: &str = "give --header 'Authorization: Bearer ${TOKEN}', or --auth client-credentials, \
+pub(crate) const REMEDY: &str = "pass --header 'Authorization: Bearer ${TOKEN}', or --auth client-credentials, \
      browser, device or token (docs/auth.md)";
 
 /// A server's demand for a token.
@@ -99,8 +99,8 @@ impl Challenge {
     #[must_use]
     pub fn describe(&self, issuer: Option<&str>, scopes: &[String]) -> String {
         let what = match self.status {
-            403 => "the token does not have the scopes that the server wants",
-            _ => "the server asks for a login",
+            403 => "the token lacks scopes that the server requires",
+            _ => "the server requires a login",
         };
         let scheme = self.schemes.first().map_or("Bearer", String::as_str);
         let issuer = issuer.map(|issuer| format!(" of {}", quoted(issuer))).unwrap_or_default();
@@ -188,7 +188,7 @@ mod tests {
         let said = found.describe(Some("https://login.example"), &[]);
         assert_eq!(
             said,
-            "the server asks for a login (Bearer token of https://login.example, scopes read write); give \
+            "the server requires a login (Bearer token of https://login.example, scopes read write); pass \
              --header 'Authorization: Bearer ${TOKEN}', or --auth client-credentials, browser, device or \
              token (docs/auth.md)"
         );

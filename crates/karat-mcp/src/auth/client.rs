@@ -103,7 +103,7 @@ impl Client {
     ) -> Result<Client, AuthError> {
         let Some(endpoint) = &issuer.registration_endpoint else {
             return Err(AuthError::new(format!(
-                "{} registers no clients by itself; register one there and give --client-id",
+                "{} does not support client registration; register a client there and pass --client-id",
                 quoted(&issuer.issuer)
             )));
         };
@@ -192,7 +192,7 @@ impl Client {
 
 fn refusal_of_registration(issuer: &Issuer, why: &str) -> AuthError {
     AuthError::new(format!(
-        "{} refuses to register a client: {why}; register one there and give --client-id",
+        "{} refuses to register a client: {why}; register one there and pass --client-id",
         quoted(&issuer.issuer)
     ))
 }

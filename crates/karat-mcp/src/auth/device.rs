@@ -36,7 +36,7 @@ pub(super) async fn log_in(
     let Some(endpoint) = &issuer.device_endpoint else {
         let named = quoted(&issuer.issuer);
         return Err(AuthError::new(format!(
-            "{named} has no device authorization; try --auth browser"
+            "{named} does not support device authorization; try --auth browser"
         )));
     };
     let mut fields = vec![("resource", resource.to_owned())];
@@ -58,7 +58,7 @@ pub(super) async fn log_in(
         });
     }
     let (Some(device_code), Some(user_code)) = (device_code, text("user_code")) else {
-        return Err(AuthError::new("the device endpoint gives no code"));
+        return Err(AuthError::new("the device endpoint returned no code"));
     };
     // Google wrote `verification_url` before there was a standard.
     let url = text("verification_uri").or_else(|| text("verification_url")).unwrap_or_default();

@@ -58,8 +58,8 @@ pub(super) async fn resource(
             },
         )?;
         let document = fetcher.document(&url, "resource metadata").await?;
-        let document = document
-            .ok_or_else(|| AuthError::new(format!("there is no resource metadata at {url}")))?;
+        let document =
+            document.ok_or_else(|| AuthError::new(format!("no resource metadata at {url}")))?;
         return read_resource(&document, server);
     }
     let mut places = vec![well_known(server, "oauth-protected-resource")];
@@ -110,7 +110,7 @@ pub(super) async fn issuer(
     let named = match only {
         Some(only) => resource.issuers.iter().find(|issuer| *issuer == only).ok_or_else(|| {
             AuthError::new(format!(
-                "the server wants tokens of {}, not of the issuer {}",
+                "the server requires tokens from {}, not from the issuer {}",
                 quoted(&resource.issuers.join(", ")),
                 quoted(only)
             ))
@@ -128,7 +128,7 @@ pub(super) async fn issuer(
         return read_issuer(fetcher, &document, named, resource.legacy);
     }
     Err(AuthError::new(match resource.legacy {
-        true => "the server asks for a login but does not say where: it has no resource metadata, and is not \
+        true => "the server requires a login but does not say where: it has no resource metadata and is not \
                  an authorisation server"
             .to_owned(),
         false => format!("the authorisation server {} has no metadata", quoted(named)),
@@ -162,7 +162,7 @@ fn read_issuer(
     let same = issuer == named || legacy && issuer.trim_end_matches('/') == named;
     if !same {
         return Err(AuthError::new(format!(
-            "the metadata of the authorisation server {} is of another issuer: {:?}",
+            "the metadata of the authorisation server {} names another issuer: {:?}",
             quoted(named),
             quoted(issuer)
         )));

@@ -39,7 +39,7 @@ impl Fetcher {
     /// Checks that an address of an authorisation server may be used.
     pub(super) fn address(&self, text: &str, what: &str) -> Result<Url, AuthError> {
         let refused = |why: &str| AuthError::new(format!("the {what} {:?} {why}", quoted(text)));
-        let url = Url::parse(text).map_err(|_| refused("is not an address"))?;
+        let url = Url::parse(text).map_err(|_| refused("is not a URL"))?;
         if url.host_str().is_none_or(str::is_empty) {
             return Err(refused("has no host"));
         }
@@ -53,9 +53,7 @@ impl Fetcher {
                 Err(refused("is on this machine, but the server that names it is not"))
             }
             ("https", _) | ("http", true) => Ok(url),
-            ("http", false) => {
-                Err(refused("is plain http, which is allowed on this machine alone"))
-            }
+            ("http", false) => Err(refused("is plain http, which is allowed on this machine only")),
             _ => Err(refused("is neither https nor http")),
         }
     }

@@ -35,7 +35,7 @@ pub struct Login {
 
 /// A login that cannot be stored, read or removed.
 #[derive(Debug, thiserror::Error)]
-#[error("the login cannot be kept: {0}")]
+#[error("cannot store the login: {0}")]
 pub struct StoreError(#[from] io::Error);
 
 /// A login as its file has it.
@@ -177,8 +177,9 @@ pub fn remove(login: &Login) -> Result<(), StoreError> {
 
 fn read(path: &Path) -> Result<Option<Stored>, StoreError> {
     let Some(bytes) = private_file::read(path, MAX_BYTES)? else { return Ok(None) };
-    let wrong =
-        || io::Error::other(format!("{} is not a login of Karat; remove it", path.display()));
+    let wrong = || {
+        io::Error::other(format!("{} is not a login stored by Karat; remove it", path.display()))
+    };
     let stored: Stored = serde_json::from_slice(&bytes).map_err(|_| wrong())?;
     match stored.schema == SCHEMA {
         true => Ok(Some(stored)),
@@ -189,7 +190,7 @@ fn read(path: &Path) -> Result<Option<Stored>, StoreError> {
 fn folder() -> io::Result<PathBuf> {
     let folder = private_file::configuration_folder();
     let folder = folder.map(|folder| folder.join("logins"));
-    folder.ok_or_else(|| io::Error::other("there is no home folder; set HOME or XDG_CONFIG_HOME"))
+    folder.ok_or_else(|| io::Error::other("no home folder; set HOME or XDG_CONFIG_HOME"))
 }
 
 /// A server as stored logins name it: without secrets.

@@ -111,7 +111,7 @@ fn life(stated: Option<&Value>) -> Result<Option<Duration>, AuthError> {
             let seconds = seconds.min(Duration::from_secs(MAX_LIFE).as_secs_f64());
             Ok(Some(Duration::from_secs_f64(seconds)))
         }
-        _ => Err(wrong("has an expires_in that is not a positive number of seconds")),
+        _ => Err(wrong("has an invalid expires_in; expected a positive number of seconds")),
     }
 }
 

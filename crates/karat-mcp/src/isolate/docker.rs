@@ -184,7 +184,7 @@ fn in_force(isolation: &Isolation, image: &str, version: &str) -> Vec<String> {
     vec![
         format!("docker {version}, image {image}"),
         format!("network: {}", if isolation.network { "allowed" } else { "none" }),
-        "files: read-only, those of the image".to_owned(),
+        "files: read-only, from the image".to_owned(),
         format!("memory: {} MiB (cgroup)", isolation.memory_mb()),
         format!("processes: {} (cgroup)", isolation.processes()),
         format!("processors: {} (cgroup)", isolation.cpus.unwrap_or(1)),

@@ -131,7 +131,7 @@ impl Isolation {
             (Engine::Docker, Some(image)) if image.is_empty() || image.starts_with('-') => {
                 wrong("isolate: invalid image name")
             }
-            (Engine::Bwrap | Engine::None, Some(_)) => wrong("isolate: only docker has an image"),
+            (Engine::Bwrap | Engine::None, Some(_)) => wrong("isolate: `image` requires docker"),
             (Engine::Bwrap | Engine::None, None) if self.cpus.is_some() => {
                 wrong("isolate: only docker limits the number of processors (cpus)")
             }

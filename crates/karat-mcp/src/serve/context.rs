@@ -165,7 +165,7 @@ impl Context {
         (self.send)(wire::bytes(
             &json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}),
         ));
-        let gone = || ProtocolError::new(-32603, "the client is gone");
+        let gone = || ProtocolError::new(-32603, "the client disconnected");
         answer.await.unwrap_or_else(|_| Err(gone()))
     }
 }

@@ -20,7 +20,7 @@ pub(crate) const METRICS: &[Metric] = &[
         formula: "right items ÷ items",
         kind: MetricKind::Rate,
         rank: Some(Rank::new(106)),
-        notes: "Calls are right by `bfcl.match`; in the categories of irrelevance, if nothing was called; in those of relevance, if anything was. The slices by `leaderboard` are weighted as the columns of the leaderboard: \"simple\" is the unweighted mean of its three languages.",
+        notes: "Calls are right by `bfcl.match`; in the irrelevance categories, if nothing was called; in the relevance categories, if anything was. The slices by `leaderboard` are weighted as the columns of the leaderboard: \"simple\" is the unweighted mean of its three languages.",
         ..SHARE
     },
     Metric {

@@ -63,7 +63,7 @@ pub(crate) const METRICS: &[Metric] = &[
         formula: "mean over (task, goal) of 1 − C(n−c, k) ÷ C(n, k), for c successes in n measured runs",
         better: Better::Lower,
         undefined: "no task and goal has k measured runs",
-        notes: "The attacker chooses. Runs are those of all attacks and repetitions in the report.",
+        notes: "The attacker chooses. n counts the runs of all attacks and repetitions in the report.",
         ..RATE
     },
     Metric {

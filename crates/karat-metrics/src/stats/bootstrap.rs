@@ -378,7 +378,7 @@ impl Bootstrap {
                 let z = normal::upper_quantile(tail);
                 let (from, to) = (shifted(-z), shifted(z));
                 if from.is_nan() || to.is_nan() || from > to {
-                    return Err(Undefined("the estimate lies outside its resamples"));
+                    return Err(Undefined("the estimate is outside its resamples"));
                 }
                 Ok(Interval { low: at(from)?, high: at(to)? })
             }

@@ -205,7 +205,7 @@ pub fn worse(report: &Report, style: Style) -> String {
     if listed.is_empty() {
         let why = match report.comparison {
             Some(_) => "no item got worse",
-            None => "there is no baseline to compare with",
+            None => "no baseline to compare with",
         };
         let _ = writeln!(text, "{} {}: {why}", report.evaluation, printable(&report.name));
     }

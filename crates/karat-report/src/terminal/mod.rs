@@ -507,7 +507,7 @@ pub fn comparison(comparison: &Comparison, style: Style) -> String {
             &format!("not compared: {} ({reason})", metrics.join(", ")),
         );
     }
-    text.push_str("  p (Holm): paired test over the items, corrected over these metrics; the range is of one metric alone\n");
+    text.push_str("  p (Holm): paired test over the items, corrected over these metrics; intervals are not corrected\n");
     text
 }
 

@@ -78,8 +78,7 @@ impl Dense {
 fn load(folder: &Path) -> Result<(StaticModel, Digest), EvalError> {
     if !folder.is_dir() {
         return Err(EvalError::Config(format!(
-            "system: weights: there is no folder {}; scripts/distil-static makes one, and nothing is \
-             downloaded at run time",
+            "system: weights: no folder {}; make one with scripts/distil-static (nothing is downloaded at run time)",
             folder.display()
         )));
     }

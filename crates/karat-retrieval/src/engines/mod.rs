@@ -44,7 +44,7 @@ pub(crate) const ENGINES: &[Builtin] = &[
     },
     Builtin {
         name: "bm25-names",
-        summary: "BM25 over names alone: what is left when descriptions are removed, to see a gate fail",
+        summary: "BM25 over names only, as if there were no descriptions, to see a gate fail",
         needs_weights: false,
         build: |tools, _| bm25_over(tools, Fields::NameOnly),
     },
@@ -84,8 +84,8 @@ mod by_meaning {
     use super::{Built, EvalError, Path, Tool};
 
     pub(super) fn dense(_: &[Tool], _: Option<&Path>) -> Built {
-        let message = "system: this build of karat has no embeddings; releases have them, and so has a \
-                       build with `--features full`";
+        let message = "system: this build of karat does not support embeddings; use a release, or build \
+                       with `--features full`";
         Err(EvalError::Config(message.to_owned()))
     }
 
@@ -107,5 +107,5 @@ pub fn find(name: &str) -> Option<&'static Builtin> {
 pub fn unknown(name: &str) -> EvalError {
     let known: Vec<&str> = ENGINES.iter().map(|engine| engine.name).collect();
     let known = known.join(", ");
-    EvalError::config(format!("system: no built-in engine {name:?}; there are: {known}"))
+    EvalError::config(format!("system: no built-in engine {name:?}; expected one of {known}"))
 }

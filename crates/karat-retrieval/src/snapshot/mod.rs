@@ -103,7 +103,7 @@ impl Snapshot {
         }
         let folder = path.join(TOOLS);
         if !folder.is_dir() {
-            let message = "there is no tools/ in this folder; name a dataset folder such as \
+            let message = "no tools/ in this folder; name a dataset folder such as \
                            datasets/tools/v1, a captured folder or a corpus file";
             return Err(InputError::invalid(path, TOOLS, message).into());
         }

@@ -130,7 +130,7 @@ pub fn next_version(
     let name = dataset.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
     let snapshot = Snapshot::open(source.snapshot)?;
     if snapshot.is_empty() {
-        let message = "there is no tool in it; nothing is frozen";
+        let message = "no tools; nothing was frozen";
         return Err(InputError::invalid(source.snapshot, TOOLS, message).into());
     }
     let last = last_version(dataset)?;

@@ -215,9 +215,9 @@ impl AnswerReader {
     pub fn read(&self, bytes: &[u8]) -> Result<Page, Failure> {
         let text = std::str::from_utf8(bytes).map_err(|_| {
             let packed = match bytes {
-                [0x1f, 0x8b, ..] => ": it is compressed with gzip, which was not asked for",
+                [0x1f, 0x8b, ..] => ": it is compressed with gzip, which was not requested",
                 [0x28, 0xb5, 0x2f, 0xfd, ..] => {
-                    ": it is compressed with zstd, which was not asked for"
+                    ": it is compressed with zstd, which was not requested"
                 }
                 _ => "",
             };

@@ -246,8 +246,8 @@ pub const ATTACKS: &[&KnownAttack] = &[
         "attack-request-flood",
         Class::DenialOfService,
         Technique::Flood,
-        "many calls at once end or block the server",
-        "Limit the calls under way and refuse the rest; one client must not end the server for all.",
+        "many concurrent calls crash or block the server",
+        "Limit concurrent calls and refuse the rest; one client must not take the server down for all.",
     ),
 ];
 

@@ -355,7 +355,7 @@ fn folder_outside(roots: &[PathBuf]) -> std::io::Result<TempDir> {
             return Ok(folder);
         }
     }
-    let why = "there is no place outside the root to plant a file";
+    let why = "no place outside the root to plant a file";
     Err(std::io::Error::other(why))
 }
 

@@ -58,7 +58,7 @@ impl ControlTally {
             metrics: vec![metric],
             ok,
         };
-        let none = "there is no such input";
+        let none = "no such input";
         let rejected = self.invalid.saturating_sub(self.caught_accepting);
         vec![
             control(

@@ -27,7 +27,7 @@ const CHANGES: &str = "create update delete remove write send insert drop move r
 
 pub(super) fn missing(server: &Server<'_>, findings: &mut Findings<'_>) {
     findings.each(server, "/annotations", |tool| match tool.hint("readOnlyHint") {
-        None => Some("there is no readOnlyHint".to_owned()),
+        None => Some("missing readOnlyHint".to_owned()),
         Some(_) => None,
     });
 }

@@ -16,7 +16,7 @@ pub(super) const TOOL: Rule = Rule {
     id: "tool-cost",
     severity: Severity::Note,
     summary: "the definition costs more than 1,000 tokens",
-    help: "It is paid for in every turn of every conversation that offers it. Move long usage notes \
+    help: "Every turn of every conversation with the tool pays for it. Move long usage notes \
            to the server instructions or to documentation that is read when needed.",
 };
 

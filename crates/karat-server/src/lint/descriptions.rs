@@ -14,8 +14,8 @@ pub(super) const MISSING: Rule = Rule {
     id: "description-missing",
     severity: Severity::Error,
     summary: "the tool has no description",
-    help: "A model chooses by the description; without one it has the name alone. Say what the \
-           tool does, when to use it and what comes back.",
+    help: "A model chooses by the description; without one it has only the name. State what the tool does, \
+           when to use it and what it returns.",
 };
 
 pub(super) const SHORT: Rule = Rule {
@@ -44,7 +44,7 @@ fn word_count(text: &str) -> usize {
 
 pub(super) fn missing(server: &Server<'_>, findings: &mut Findings<'_>) {
     findings.each(server, "/description", |tool| match tool.description() {
-        None => Some("there is no description".to_owned()),
+        None => Some("missing description".to_owned()),
         Some(_) => None,
     });
 }

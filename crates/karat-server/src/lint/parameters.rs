@@ -13,8 +13,7 @@ pub(super) const UNDOCUMENTED: Rule = Rule {
     id: "parameter-undocumented",
     severity: Severity::Warning,
     summary: "a parameter has no description",
-    help: "A model guesses what to put there: units, formats, whether a name or an id is meant. \
-           One line is enough.",
+    help: "A model has to guess the value: its unit, its format, a name or an id. One line is enough.",
 };
 
 pub(super) const UNTYPED: Rule = Rule {
@@ -53,7 +52,7 @@ fn each(
 
 pub(super) fn undocumented(server: &Server<'_>, findings: &mut Findings<'_>) {
     each(server, findings, |parameter| {
-        (!parameter.is_described()).then(|| "there is no description".to_owned())
+        (!parameter.is_described()).then(|| "missing description".to_owned())
     });
 }
 

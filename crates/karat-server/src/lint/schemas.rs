@@ -59,7 +59,7 @@ fn problem(schema: &Value) -> Option<String> {
 
 pub(super) fn input_invalid(server: &Server<'_>, findings: &mut Findings<'_>) {
     findings.each(server, "/inputSchema", |tool| match tool.input_schema() {
-        None => Some("there is no inputSchema".to_owned()),
+        None => Some("missing inputSchema".to_owned()),
         Some(schema) => problem(schema),
     });
 }

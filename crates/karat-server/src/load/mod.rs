@@ -148,9 +148,9 @@ fn check_executed(phase: &Phase) -> Result<(), String> {
         (0, 0) => Err(format!(
             "nothing was executed: none of {calls} calls was answered (first: {first})"
         )),
-        (0, _) => Err(format!(
-            "nothing was measured: none of {calls} calls ended as it should (first: {first})"
-        )),
+        (0, _) => {
+            Err(format!("nothing was measured: none of {calls} calls succeeded (first: {first})"))
+        }
     }
 }
 

@@ -78,7 +78,7 @@ pub fn merge(parts: Vec<Part>) -> Result<Report, EvalError> {
     let count = parts.len();
     let mut parts = parts.into_iter();
     let Some(first) = parts.next() else {
-        return Err(EvalError::config("there is no part to merge"));
+        return Err(EvalError::config("no part to merge"));
     };
     if first.karat != VERSION {
         return Err(EvalError::config(format!(
@@ -122,8 +122,8 @@ pub fn merge(parts: Vec<Part>) -> Result<Report, EvalError> {
     starts.dedup();
     if let [first, .., last] = starts.as_slice() {
         report.warnings.push(format!(
-            "the generators began between {first} and {last}: the throughput is that of all of them only if \
-             they ran at the same time"
+            "the generators began between {first} and {last}: the total throughput is valid only if they \
+             ran at the same time"
         ));
     }
     report.warnings.sort();

@@ -102,7 +102,9 @@ pub(super) fn merged<'a>(
 impl std::fmt::Display for Shape {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Shape::Closed { concurrency } => write!(f, "closed loop, {concurrency} calls at once"),
+            Shape::Closed { concurrency } => {
+                write!(f, "closed loop, {concurrency} concurrent calls")
+            }
             Shape::Open { rate } => {
                 write!(f, "open loop, {rate} calls/s, timed from when each was due")
             }

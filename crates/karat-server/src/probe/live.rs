@@ -53,9 +53,9 @@ pub(crate) fn target(
     match (server, builtin) {
         (Some(spec), None) => Ok(Target::Spec(Box::new(spec.clone()))),
         (None, Some("demo")) => Ok(Target::Demo),
-        (None, Some(name)) => Err(EvalError::config(format!(
-            "`builtin`: there is no built-in server {name:?}; the only one is demo"
-        ))),
+        (None, Some(name)) => {
+            Err(EvalError::config(format!("`builtin`: no built-in server {name:?}; expected demo")))
+        }
         (Some(_), Some(_)) => Err(EvalError::config("give `server` or `builtin`, not both")),
         (None, None) => {
             let written = of_suite.ok_or_else(|| {
@@ -405,7 +405,7 @@ impl LiveServer {
             Err(error) if error.is_lost() => {
                 let how = self.redact(&error.to_string());
                 let how = how.split("; its stderr").next().unwrap_or_default();
-                let how = how.trim_start_matches("the server is gone: ").to_owned();
+                let how = how.trim_start_matches("the server was lost: ").to_owned();
                 Flooded::Ended { how, has_cancelled }
             }
             Err(_) => Flooded::Silent,
@@ -571,9 +571,7 @@ pub fn describe_skipped(skipped: &[Skipped], is_throwaway: bool) -> Option<Strin
     });
     let named: Vec<String> = named.collect();
     let harmless = match is_throwaway {
-        true => {
-            "; nothing that it changes outlasts this server, so --allow-destructive is safe here"
-        }
+        true => "; its changes do not outlive this server, so --allow-destructive is safe here",
         false => "",
     };
     Some(format!("{count}: {}{harmless}", first_few(&named, MAX_NAMED)))

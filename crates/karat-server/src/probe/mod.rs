@@ -121,7 +121,7 @@ pub(crate) fn check_known<'a>(
         Some(name) => {
             let near = nearest(name, known);
             let hint = near.map(|near| format!(" (did you mean {near:?}?)")).unwrap_or_default();
-            Err(EvalError::config(format!("`{key}`: there is no {what} {name:?}{hint}")))
+            Err(EvalError::config(format!("`{key}`: no {what} {name:?}{hint}")))
         }
     }
 }

@@ -579,8 +579,8 @@ impl Writer {
             let reasons: Vec<String> =
                 left_out.iter().take(3).map(|(tool, why)| format!("{tool}: {why}")).collect();
             return Err(EvalError::NothingMeasured(format!(
-                "nothing gave an answer that a case could expect, and a suite of errors alone passes on \
-                 a server that is broken ({tools} tools{}{})",
+                "no answer that a case could expect; a suite of errors only would pass on a broken server \
+                 ({tools} tools{}{})",
                 if reasons.is_empty() { "" } else { "; " },
                 reasons.join("; ")
             )));

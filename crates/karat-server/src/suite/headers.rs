@@ -11,7 +11,7 @@ use serde_json::json;
 
 /// The reason for which a call over stdio or the old SSE transport does not meet any expectation of headers.
 const NO_HEADERS: &str =
-    "there are no response headers: `headers` is for servers over streamable HTTP (`--url`)";
+    "no response headers: `headers` is for servers over streamable HTTP (`--url`)";
 
 /// The expectations of one header, as a suite has them.
 #[derive(Default)]
@@ -43,12 +43,12 @@ impl HeaderFile {
             return Err("this is not the name of a header".to_owned());
         }
         if self.0.is_empty() {
-            return Err("nothing is expected of it; {exists: true} expects that it is there".into());
+            return Err("no condition; use {exists: true} to check for presence".into());
         }
         let name = name.to_ascii_lowercase();
         let compile = |spec: MatcherSpec| {
             if spec.json.is_some() || spec.result.is_some() || spec.block.is_some() {
-                return Err("the place is the header; give the condition alone".to_owned());
+                return Err("json, result and block do not apply to a header".to_owned());
             }
             if spec.snapshot.is_some() {
                 return Err("a snapshot can be expected of the answer only".to_owned());
@@ -134,7 +134,7 @@ mod tests {
             (
                 "cache-control",
                 r#"{"contains": "no-store"}"#,
-                Some("nothing is at the header cache-control"),
+                Some("no value at the header cache-control"),
             ),
         ] {
             let unmet = header(name, text).unwrap()[0].unmet(Some(&kept));

@@ -256,7 +256,7 @@ impl Relation {
         let mut part = match &self.at {
             Some(path) => {
                 let found = Answer::new(result).data_at(path);
-                found.ok_or("there is nothing at the path `at`")?
+                found.ok_or("no value at the path `at`")?
             }
             None => comparable(result),
         };
@@ -362,7 +362,7 @@ impl Isolated {
             }
             if !marks.get(number).is_some_and(holds) {
                 return Err(format!(
-                    "session {} does not see what it wrote itself, so nothing is known: {}",
+                    "session {} does not see its own write, so nothing is known about others: {}",
                     number + 1,
                     shown(&Value::from(text))
                 ));

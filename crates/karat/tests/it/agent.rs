@@ -321,7 +321,7 @@ fn a_dataset_of_traces_or_tasks_is_verified_record_by_record() {
         ("tasks/a.jsonl", task.replace("\"add\"", "\"sum\", \"server\": \"demo\"")),
     ] {
         let ran = verified(file, &text).expect(2);
-        assert!(ran.stdout.contains("expect.calls: there is no tool \"sum\""), "{}", ran.stdout);
+        assert!(ran.stdout.contains("expect.calls: no tool \"sum\""), "{}", ran.stdout);
         assert!(ran.stderr.contains("1 rule is broken"), "{}", ran.stderr);
     }
     // Of other servers it is not known what they offer.
@@ -330,7 +330,7 @@ fn a_dataset_of_traces_or_tasks_is_verified_record_by_record() {
     // What the trace itself was offered goes first.
     let offered = GOOD.replacen('{', "{\"tools\":[{\"name\":\"echo\"}],", 1);
     let ran = verified("traces/a.jsonl", &offered).expect(2);
-    assert!(ran.stdout.contains("a: expect.calls: there is no tool \"add\""), "{}", ran.stdout);
+    assert!(ran.stdout.contains("a: expect.calls: no tool \"add\""), "{}", ran.stdout);
 }
 
 #[test]

@@ -256,13 +256,13 @@ fn an_endpoint_that_misbehaves_is_classed_and_never_a_zero() {
         (200, "content-type: text/event-stream\r\n", "data: \u{1}{{{\n\n".repeat(1000))
     });
     run(&garbage).not_measured(&[
-        "none of 1 runs has a usable answer",
+        "none of 1 runs has a valid answer",
         "invalid_answer",
         "not JSON",
     ]);
     assert_eq!(garbage.asked(), 1);
     let odd = Endpoint::start(|_| (200, "", json!({"choices": []}).to_string()));
-    run(&odd).not_measured(&["invalid_answer", "not that of a model"]);
+    run(&odd).not_measured(&["invalid_answer", "not a model response"]);
     let busy = Endpoint::start(|_| (429, "retry-after: 0\r\n", "slow down".to_owned()));
     run(&busy).not_measured(&["refused", "HTTP 429"]);
     assert_eq!(busy.asked(), 5);
@@ -373,7 +373,7 @@ fn an_unreadable_state_is_unknown() {
     scratch.karat(&["agent", "run", "tasks.jsonl"]).expect(0);
     scratch.write("tasks.jsonl", task("no_such_tool"));
     let ran = scratch.karat(&["agent", "run", "tasks.jsonl"]).expect(3);
-    ran.not_measured(&["none of 1 runs has a usable answer", "state \"note\"", "no_such_tool"]);
+    ran.not_measured(&["none of 1 runs has a valid answer", "state \"note\"", "no_such_tool"]);
     let trace = first_trace(&scratch);
     assert_eq!((&trace["stopped"], &trace["state"]), (&json!("state"), &Value::Null));
 }

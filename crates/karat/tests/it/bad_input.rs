@@ -152,7 +152,7 @@ fn a_report_of_a_newer_format_is_refused() {
     scratch.karat(&["compare", "karat-report/report.json", "newer.json"]).expect(2).says(&[
         "newer.json",
         "karat.check/2",
-        "newer Karat",
+        "update Karat",
     ]);
     scratch.write("inner.json", report.replace("karat.report/2", "karat.report/9"));
     scratch
@@ -163,7 +163,7 @@ fn a_report_of_a_newer_format_is_refused() {
         "b.json",
         "karat.baseline/2",
         "karat.baseline/3",
-        &["b.json", "karat.baseline/3", "newer Karat"],
+        &["b.json", "karat.baseline/3", "update Karat"],
     );
 }
 

@@ -234,7 +234,7 @@ fn an_adapter_of_another_shape_is_stopped_after_five_answers() {
     // A bare list, and an id that was not asked: neither is waited for until the time is over.
     for (line, reason) in [
         (r#"["s:create_issue"]"#, "a JSON object with the id of the question is expected"),
-        (r#"{"id": "other", "ranked": []}"#, "it answers other, which was not asked"),
+        (r#"{"id": "other", "ranked": []}"#, "it answered the unknown id other"),
     ] {
         let system = format!(
             "{{ command = [\"sh\", \"-c\", '''while read -r asked; do echo '{line}'; done'''] }}"

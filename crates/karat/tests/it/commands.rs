@@ -121,7 +121,7 @@ fn compare_knows_a_baseline_and_a_project_from_a_report() {
     scratch.karat(&["check", "-o", "a.json"]).expect(0);
     let compare = |file: &str| scratch.karat(&["compare", file, "a.json"]).expect(2);
     compare("b.json").says(&["b.json", "this is a baseline", "`karat check` compares with it"]);
-    compare("karat.toml").says(&["karat.toml", "give a report.json"]);
+    compare("karat.toml").says(&["karat.toml", "use a report.json"]);
 }
 
 #[test]

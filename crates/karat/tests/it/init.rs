@@ -607,5 +607,5 @@ fn data_that_git_wrote_with_other_line_ends_is_recognized() {
     let file = "datasets/starter/v1/golden/golden.jsonl";
     let changed = scratch.read(file).replace('\n', "\r\n");
     scratch.write(file, changed);
-    scratch.karat(&["check"]).expect(2).says(&["only its line ends differ", ".gitattributes"]);
+    scratch.karat(&["check"]).expect(2).says(&["only its line endings differ", ".gitattributes"]);
 }

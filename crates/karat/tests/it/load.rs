@@ -232,7 +232,7 @@ fn calls_that_all_end_wrongly_are_not_measured() {
     let count = ["--count", "20", "--warm-up", "0"];
     load(&scratch, &[&["--tool", "ech"], &count[..]].concat()).expect(2).says(&["\"ech\"", "echo"]);
     let without_text = [&["--tool", "echo"], &count[..]].concat();
-    load(&scratch, &without_text).expect(3).says(&["none of 20 calls ended as it should"]);
+    load(&scratch, &without_text).expect(3).says(&["none of 20 calls succeeded"]);
     assert!(!scratch.path("karat-report/report.json").exists());
 }
 

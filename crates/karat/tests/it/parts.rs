@@ -4,6 +4,7 @@
 use crate::common::{BM25, GOLDEN, Ran, Scratch};
 use crate::resume;
 
+use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -138,7 +139,7 @@ fn parts_that_do_not_belong_together_are_refused() {
     scratch.write("karat.toml", project.replacen("name = \"r\"", "name = \"r\"\nlimit = 9", 1));
     std::fs::remove_dir_all(scratch.path("parts/2")).unwrap();
     scratch.write(journal, &kept);
-    refused(&[1, 2, 3], &["of another run (the system or its settings differ)"]);
+    refused(&[1, 2, 3], &["to another run (the system or its settings differ)"]);
     scratch.write("karat.toml", &project);
 
     scratch.write(journal, "");
@@ -159,6 +160,28 @@ fn parts_that_do_not_belong_together_are_refused() {
     scratch.write(journal, &kept);
     merge(&scratch, &[3, 2, 1]).expect(0);
     assert_eq!(scratch.read("merged/report.json"), scratch.read("karat-report/report.json"));
+}
+
+#[test]
+fn parts_may_be_compressed() {
+    let scratch = Scratch::new();
+    scratch.project(GOLDEN, "", BM25);
+    let journals = [1, 2].map(|part| {
+        run_part(&scratch, part, 2, &[]).expect(0);
+        format!("parts/{part}/journal/retrieval-r.part-{part}-of-2.jsonl")
+    });
+    let second = format!("{}.gz", journals[1]);
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(scratch.read(&journals[1]).as_bytes()).unwrap();
+    let compressed = encoder.finish().unwrap();
+    std::fs::write(scratch.path(&second), &compressed).unwrap();
+    scratch.karat(&["merge", "--out", "plain", &journals[0], &journals[1]]).expect(0);
+    scratch.karat(&["merge", "--out", "merged", &journals[0], &second]).expect(0);
+    assert_eq!(scratch.read("merged/report.json"), scratch.read("plain/report.json"));
+
+    std::fs::write(scratch.path(&second), &compressed[..compressed.len() - 9]).unwrap();
+    let refused = scratch.karat(&["merge", &journals[0], &second]).expect(2);
+    refused.says(&[&second, "the gzip data is cut off or damaged"]);
 }
 
 #[test]
@@ -183,7 +206,7 @@ fn an_entry_that_is_measured_as_a_whole_is_in_one_part() {
     assert_eq!(scratch.read("merged/report.json"), scratch.read("karat-report/report.json"));
 
     scratch.write("karat.toml", project.replace("builtin", "timeout_ms = 9000\nbuiltin"));
-    merge(&scratch, &[owner]).expect(2).says(&["part-", "of another run (settings sha256:"]);
+    merge(&scratch, &[owner]).expect(2).says(&["part-", "to another run (settings sha256:"]);
     let file = scratch.files().into_iter().find(|file| file.ends_with("-of-3.json")).unwrap();
     std::fs::remove_file(scratch.path(&file)).unwrap();
     let other = scratch.karat(&["merge", &format!("parts/{owner}")]).expect(2);

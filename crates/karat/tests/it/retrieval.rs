@@ -255,7 +255,7 @@ fn what_is_wrong_with_rankings_is_said_and_never_scored_as_zero() {
         2,
         &["line 4", "runs"],
     );
-    run("", 3, &["none of 5 queries has a usable answer"]);
+    run("", 3, &["none of 5 queries has a valid answer"]);
     run("{", 2, &["rankings.jsonl:1"]);
 
     // A tool that the corpus does not have is a wrong result, and said to be one.

@@ -264,13 +264,13 @@ changes! {
         1, ["recall@5", "mrr", "q-folders", "q-history"];
     the_baseline_is_of_another_entry:
         |files| files.project = files.project.replace("name = \"search\"", "name = \"other\""),
-        2, ["this baseline is of \"search\", not of \"other\""];
+        2, ["this baseline belongs to \"search\", not \"other\""];
     more_results_are_asked_for_than_before:
         |files| files.project = files.project.replace("limit = 20", "limit = 100"),
-        2, ["mrr", "20 results were asked for before, 100 now", "`limit`"];
+        2, ["mrr", "20 results were requested before, 100 now", "`limit`"];
     fewer_results_are_asked_for_than_before:
         |files| files.project = files.project.replace("limit = 20", "limit = 3"),
-        2, ["20 results were asked for before, 3 now"];
+        2, ["20 results were requested before, 3 now"];
     a_value_of_the_baseline_was_edited:
         |files| {
             let at = files.baseline.find("\"id\":\"recall@5\",\"value\":").unwrap();
@@ -425,7 +425,7 @@ fn two_depths_are_compared_as_far_as_both_reach() {
         assert!(left_out.contains(&format!("{id:?}")), "{id}: {left_out}");
     }
     let text = said(&scratch.karat(&["compare", "before.json", "after.json"]).expect(0));
-    assert!(text.contains("20 results were asked for before, 5 now"), "{text}");
+    assert!(text.contains("20 results were requested before, 5 now"), "{text}");
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn sessions_must_not_see_what_others_write() {
     let mute =
         "tools:\n  - {name: keep, do: [{text: kept}]}\n  - {name: show, do: [{text: nothing}]}\n";
     let ran = run(mute, case).expect(1);
-    assert!(ran.stdout.contains("does not see what it wrote itself"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("does not see its own write"), "{}", ran.stdout);
 }
 
 #[test]

@@ -131,7 +131,7 @@ fn a_server_that_answers_nothing_gets_no_suite() {
     let scratch = Scratch::new();
     let tools = "tools: [{name: a, do: [{fail: no}]}, {name: delete_b}]";
     let ran = suggest(&scratch, tools).expect(3);
-    assert!(ran.stderr.contains("nothing gave an answer"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("no answer that a case could expect"), "{}", ran.stderr);
     assert!(!scratch.path("suggested.yaml").exists());
 }
 
@@ -243,6 +243,10 @@ fn a_suite_comes_from_standard_input_and_failed_cases_are_run_again() {
     scratch.write("suite.yaml", suite.replace("equals: x", "equals: fine"));
     assert_eq!(ids(&again(0)), ["bad"]);
     assert_eq!(ids(&again(0)), ["bad", "good"]);
+    // Of a report that cannot be read the reason is given.
+    let later = r#"{"schema":"karat.check/9","reports":[]}"#;
+    scratch.write("karat-report/report.json", later);
+    again(2).says(&["report.json", "karat.check/9"]);
 }
 
 #[test]

@@ -56,10 +56,10 @@ fn headers_of_the_response_are_expected_over_http() {
     shows(&wrong.expect(1), "the header cache-control is \"no-store\", expected");
     let missing =
         run("  - {id: m, tool: say, headers: {x-request-id: {matches: '^[0-9a-f]+$'}}}\n");
-    shows(&missing.expect(1), "nothing is at the header x-request-id");
+    shows(&missing.expect(1), "no value at the header x-request-id");
     run("  - {tool: say, headers: {cache-control: {json: $.a, equals: 1}}}\n")
         .expect(2)
-        .says(&["say-1: header cache-control: the place is the header"]);
+        .says(&["say-1: header cache-control: do not apply to a header"]);
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn over_stdio_there_are_no_headers_and_the_case_says_so() {
     let server = scratch.server("tools: [{name: say, do: [{text: fine}]}]");
     scratch.write("suite.yaml", "cases:\n  - {tool: say, headers: {age: {exists: false}}}\n");
     let ran = scratch.karat(&[&["server", "test", "suite.yaml", "--"], &server[..]].concat());
-    shows(&ran.expect(1), "there are no response headers");
+    shows(&ran.expect(1), "no response headers");
 }
 
 /// A server with tasks: `research` ends at the third look, `fails` and `wrong` at the first, `stays` never.

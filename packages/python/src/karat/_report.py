@@ -368,7 +368,7 @@ class Check(_Document):
         for report in self.reports:
             if name in (report.name, f"{report.evaluation} {report.name}"):
                 return report
-        raise KeyError(f"{name!r} was not measured; there are: {', '.join(r.name for r in self.reports)}")
+        raise KeyError(f"{name!r} was not measured; expected one of {', '.join(r.name for r in self.reports)}")
 
     def __repr__(self) -> str:
         return f"Check({self.verdict or 'not measured'}: {len(self.reports)} reports)"

@@ -84,7 +84,7 @@ impl Compared {
         let Compared { same, different, taken_over, unread } = self;
         if same > 0 || !different.is_empty() {
             let all = same + different.len() as u64;
-            let mut note = format!("{same} of {all} verdicts are those of the score files");
+            let mut note = format!("{same} of {all} verdicts agree with the score files");
             if let Some(first) = different.first() {
                 note.push_str(&format!("; the first that differs: {first}"));
             }
@@ -291,8 +291,7 @@ fn take_all(
             if scored.is_none() {
                 let name = &cell.result.name;
                 writer.incomplete(format!(
-                    "{name}: expected its score file, where alone calls written in Java are judged; \
-                     found none"
+                    "{name}: missing its score file, the only source of verdicts for calls in Java"
                 ))?;
                 writer.skip("answers in Java source without a score file");
                 continue;

@@ -103,7 +103,7 @@ impl Answered<'_> {
                 };
                 return written::calls(text, language);
             }
-            _ => return Err("the answer is text: nothing is called".to_owned()),
+            _ => return Err("the answer is text without a call".to_owned()),
         };
         let call = |call: &Value<'_>| {
             let Value::Object(call) = call else {

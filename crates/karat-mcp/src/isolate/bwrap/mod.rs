@@ -290,8 +290,8 @@ fn in_force(isolation: &Isolation, processes: String, left: &Left) -> Vec<String
     let mut lines = vec![
         "bwrap".to_owned(),
         format!("network: {}", if isolation.network { "allowed" } else { "none" }),
-        "files: read-only; the system's programs and libraries, and what is named; homes and temporary \
-         folders empty"
+        "files: read-only; the system's programs and libraries, and the named paths; homes and temporary \
+         folders are empty"
             .to_owned(),
         format!(
             "memory: {} MiB for each process (RLIMIT_DATA) and each folder in memory; shared \

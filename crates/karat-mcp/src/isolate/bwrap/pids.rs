@@ -19,7 +19,7 @@ pub(super) struct PidsGroup {
 impl PidsGroup {
     /// Creates a group for at most this many processes and threads.
     pub(super) fn new(name: &str, max: u64) -> Result<PidsGroup, String> {
-        let parent = parent().ok_or("there is no cgroup with the pids controller")?;
+        let parent = parent().ok_or("no cgroup with the pids controller")?;
         let folder = parent.join(name);
         let shown = |error: std::io::Error| format!("{}: {error}", folder.display());
         std::fs::create_dir(&folder).map_err(shown)?;

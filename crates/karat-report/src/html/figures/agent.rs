@@ -26,7 +26,7 @@ pub(super) fn figures(context: &Context<'_>) -> Vec<Figure> {
     if !groups.is_empty() {
         figures.push(
             Figure::bars("Four dimensions, by turns", "value", groups)
-                .lead("MCPGauge, over all tasks and over those of one turn and of several."),
+                .lead("MCPGauge, over all tasks, single-turn tasks and multi-turn tasks."),
         );
     }
     let names = ["as expected", "missing", "not expected", "optional, left out"];

@@ -21,7 +21,7 @@ static BARS: [(&str, &str, &str, MetricId); 4] = [
         "resembles",
         metric!("fpr_hard"),
     ),
-    ("Attacks caught, by detector", "Each detector by itself.", "detector", metric!("recall")),
+    ("Attacks caught, by detector", "Each detector separately.", "detector", metric!("recall")),
     ("False alarms, by detector", "On hard negatives.", "detector", metric!("fpr_hard")),
 ];
 

@@ -95,7 +95,7 @@ pub(super) fn fuzz(context: &Context<'_>) -> Vec<Figure> {
     let calls: u64 = endings.values().sum();
     let rows = counts(&endings, calls);
     vec![
-        if empty { findings.lead("Nothing was found.") } else { findings },
+        if empty { findings.lead("No findings.") } else { findings },
         Figure::bars("Outcomes of calls", "calls", vec![Group::of(None, rows)]).lead(format!(
             "{} with valid, odd and invalid inputs.",
             crate::format::count(calls, "call")

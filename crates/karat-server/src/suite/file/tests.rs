@@ -77,10 +77,10 @@ fn a_number_among_texts_is_refused_as_a_number_alone_is() {
         let text = format!("cases:\n  - tool: t\n    expect: {{{condition}}}\n");
         let message = message(&text);
         assert!(message.starts_with("suite.yaml:3:"), "{condition}: {message}");
-        assert!(message.contains("a number in quotes is a text"), "{condition}: {message}");
+        assert!(message.contains("a number in quotes is a string"), "{condition}: {message}");
     }
     let case = "cases:\n  - {tool: t, expected_output_contains: [a, 3]}\n";
-    assert!(message(case).contains("a number in quotes is a text"));
+    assert!(message(case).contains("a number in quotes is a string"));
     parse("suite.yaml", "cases:\n  - {tool: t, expect: {contains: [a, '3', \"1.50\"]}}\n").unwrap();
 }
 
@@ -144,7 +144,7 @@ fn each_mistake_is_reported_with_its_place() {
         ("cases:\n  - {tool: a, expcted: 1}\n", "expcted"),
         (
             "cases:\n  - {tool: a, expect: {contains: 12}}\n",
-            "suite.yaml:2:24: invalid type: integer `12`, expected a text or a list of texts",
+            "suite.yaml:2:24: invalid type: integer `12`, expected a string or a list of strings",
         ),
         (
             "cases:\n  - {tool: a, error: foo}\n",
