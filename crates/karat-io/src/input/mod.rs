@@ -33,6 +33,7 @@
 mod archive;
 mod blocks;
 mod comments;
+mod erased;
 mod error;
 mod format;
 mod inspect;

@@ -11,6 +11,7 @@ use ::toml::Spanned;
 use ::toml::de::{DeTable, DeValue, Deserializer, Error};
 use serde::de::DeserializeOwned;
 
+use super::erased;
 use super::place::{Fault, FaultKind, place};
 use super::{InputError, Limits};
 
@@ -18,7 +19,7 @@ use super::{InputError, Limits};
 const PARSER_DEPTH: usize = 80;
 
 /// Reads one TOML document.
-pub(super) fn parse<T: DeserializeOwned>(text: &str, depth: usize) -> Result<T, Fault> {
+pub(super) fn parse<T: DeserializeOwned + Send>(text: &str, depth: usize) -> Result<T, Fault> {
     typed(text, checked(text, depth)?)
 }
 
@@ -31,10 +32,15 @@ fn checked(text: &str, depth: usize) -> Result<Spanned<DeTable<'_>>, Fault> {
     Ok(document)
 }
 
-fn typed<T: DeserializeOwned>(text: &str, table: Spanned<DeTable<'_>>) -> Result<T, Fault> {
-    T::deserialize(Deserializer::from(table)).map_err(|error| {
-        let span = error.span().unwrap_or_default();
-        fault(text, &span, FaultKind::from_serde(error.message()))
+fn typed<T: DeserializeOwned + Send>(
+    text: &str,
+    table: Spanned<DeTable<'_>>,
+) -> Result<T, Fault> {
+    erased::typed(|make| {
+        erased::read(Deserializer::from(table), make).map_err(|error| {
+            let span = error.span().unwrap_or_default();
+            fault(text, &span, FaultKind::from_serde(error.message()))
+        })
     })
 }
 
@@ -147,7 +153,7 @@ impl<'a> TomlTable<'a> {
     ///
     /// # Errors
     /// If it does not fit the type.
-    pub fn into_type<T: DeserializeOwned>(self) -> Result<T, InputError> {
+    pub fn into_type<T: DeserializeOwned + Send>(self) -> Result<T, InputError> {
         let TomlTable { path, text, table } = self;
         typed(text, table).map_err(|fault| fault.at(path))
     }

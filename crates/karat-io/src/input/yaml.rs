@@ -15,6 +15,7 @@ use serde_saphyr::localizer::ExternalMessageSource;
 use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
 use serde_saphyr::{Error, MessageFormatter, Options, UserMessageFormatter};
 
+use super::erased::{self, Make};
 use super::inspect::{Finding, Found, Inspect};
 use super::limits::Limits;
 use super::place::{Fault, FaultKind};
@@ -29,9 +30,13 @@ const STACK: usize = 64 << 20;
 
 /// Reads one YAML document.
 pub(super) fn parse<T: DeserializeOwned + Send>(text: &str, limits: &Limits) -> Result<T, Fault> {
+    erased::typed(|make| on_large_stack(text, limits, make))
+}
+
+fn on_large_stack(text: &str, limits: &Limits, make: Make<'_>) -> Result<(), Fault> {
     thread::scope(|scope| {
         let reader = thread::Builder::new().name("yaml".to_owned()).stack_size(STACK);
-        match reader.spawn_scoped(scope, || read(text, limits)) {
+        match reader.spawn_scoped(scope, || read(text, limits, make)) {
             Ok(reader) => reader.join().unwrap_or_else(|panic| resume_unwind(panic)),
             Err(error) => {
                 let message = format!("no thread could be started to read this: {error}");
@@ -41,7 +46,7 @@ pub(super) fn parse<T: DeserializeOwned + Send>(text: &str, limits: &Limits) -> 
     })
 }
 
-fn read<T: DeserializeOwned>(text: &str, limits: &Limits) -> Result<T, Fault> {
+fn read(text: &str, limits: &Limits, make: Make<'_>) -> Result<(), Fault> {
     let found = Found::default();
     let explain = |error| explain(&error, &found, limits);
     let inspect = Inspect::new(limits.depth, &found);
@@ -49,7 +54,10 @@ fn read<T: DeserializeOwned>(text: &str, limits: &Limits) -> Result<T, Fault> {
         inspect.deserialize(yaml)
     })
     .map_err(explain)?;
-    serde_saphyr::from_str_with_options(text, options(text, limits)).map_err(explain)
+    serde_saphyr::with_deserializer_from_str_with_options(text, options(text, limits), |yaml| {
+        erased::read(yaml, make)
+    })
+    .map_err(explain)
 }
 
 fn options(text: &str, limits: &Limits) -> Options {
