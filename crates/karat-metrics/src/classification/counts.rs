@@ -687,11 +687,14 @@ mod tests {
         for case in
             [counts(huge, huge, huge, huge), counts(huge, 0, 0, huge), counts(0, huge, huge, 0)]
         {
+            let mut defined = 0;
             for metric in METRICS {
                 if let Some(Ok(value)) = case.metric(metric.id) {
                     assert!((-1.0..=1.0).contains(&value), "{} {value}", metric.id);
+                    defined += 1;
                 }
             }
+            assert!(defined > 10, "{case:?}: {defined}");
         }
         let mut full = counts(huge, 0, 0, 0);
         full.add(true, true);
@@ -712,12 +715,18 @@ mod tests {
     #[test]
     fn a_proportion_is_the_metric_it_belongs_to() {
         let case = counts(7, 2, 3, 11);
+        let mut proportions = Vec::new();
         for metric in METRICS {
             if let Some(proportion) = case.proportion(metric.id) {
                 let value = real(proportion.hits) / real(proportion.of);
                 assert_eq!(case.metric(metric.id), Some(Ok(value)), "{}", metric.id);
+                proportions.push(metric.id);
             }
         }
+        assert!(
+            ["precision", "recall", "fpr"].iter().all(|id| proportions.contains(id)),
+            "{proportions:?}"
+        );
     }
 
     #[test]
