@@ -146,8 +146,21 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
-            let _ = repaired(&bytes);
+        fn what_was_repaired_needs_no_repair(
+            pieces in prop::collection::vec(
+                prop_oneof![
+                    prop::sample::select(vec![
+                        "\u{feff}", "NaN", "-Infinity", "1e999", "\"", "\\", "\\ud83c", "\\udf00", "[", ",", "é",
+                    ]).prop_map(|piece| piece.as_bytes().to_vec()),
+                    prop::collection::vec(any::<u8>(), 1..3),
+                ],
+                0..30,
+            ),
+        ) {
+            if let Some((bytes, note)) = repaired(&pieces.concat()) {
+                prop_assert!(!note.is_empty());
+                prop_assert_eq!(repaired(&bytes), None, "{:?}", String::from_utf8_lossy(&bytes));
+            }
         }
     }
 }

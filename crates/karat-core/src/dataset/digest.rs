@@ -176,8 +176,8 @@ mod tests {
         }
 
         #[test]
-        fn arbitrary_text_never_panics(text in ".{0,80}") {
-            let _ = text.parse::<Digest>();
+        fn arbitrary_text_is_not_a_digest(text in ".{0,80}", prefix in prop::sample::select(vec!["", "sha256:"])) {
+            prop_assert_eq!(format!("{prefix}{text}").parse::<Digest>(), Err(NotADigest));
         }
     }
 }

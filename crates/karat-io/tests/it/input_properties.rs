@@ -89,8 +89,11 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn arbitrary_bytes_never_panic_and_errors_are_well_said(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         every_reader(&bytes);
+        for format in [Format::Json, Format::JsonLines, Format::Yaml, Format::Toml] {
+            well_said(parse_bytes("name", &bytes, format, &Limits::default()))?;
+        }
     }
 
     #[test]
