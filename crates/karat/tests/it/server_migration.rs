@@ -25,14 +25,19 @@ fn script(changes: &[&str], tools: &str) -> String {
     format!("log: asked.log\nmethods:\n{methods}tools:\n{tools}")
 }
 
-/// The report on a server; any exit code if it is negative.
+/// The report on a server, with this exit code.
 fn report(script: &str, code: i32) -> Value {
+    let (found, report) = exit_code_and_report(script);
+    assert_eq!(found, code, "{report}");
+    report
+}
+
+fn exit_code_and_report(script: &str) -> (i32, Value) {
     let scratch = Scratch::new();
     let server = scratch.server(script);
     let arguments = ["server", "migration", "--json", "--"];
     let ran = scratch.karat(&[&arguments, &server[..]].concat());
-    assert!(code < 0 || ran.code == code, "exit code {}: {}{}", ran.code, ran.stdout, ran.stderr);
-    ran.json()["report"].clone()
+    (ran.code, ran.json()["report"].clone())
 }
 
 fn rules(report: &Value) -> Vec<&str> {
@@ -104,8 +109,11 @@ fn each_mistake_is_found_under_its_rule() {
             ),
         ),
     ] {
-        let report = report(&script(&[&change], CALLS), -1);
+        let (code, report) = exit_code_and_report(&script(&[&change], CALLS));
         assert!(rules(&report).contains(&rule), "{rule}: {report}");
+        let findings = report["findings"].as_array().unwrap();
+        let has_error = findings.iter().any(|finding| finding["severity"] == "error");
+        assert_eq!(code, i32::from(has_error), "{rule}: {report}");
     }
 }
 
@@ -156,7 +164,7 @@ fn a_state_survives_and_cannot_be_forged() {
         assert_eq!(made["applies"], true, "{report}");
         states
     };
-    assert_eq!(check("sealed-0123456789", "{const: sealed-0123456789}", -1), [""; 0]);
+    assert_eq!(check("sealed-0123456789", "{const: sealed-0123456789}", 0), [""; 0]);
     assert_eq!(check("open-0123456789", "{type: string}", 1), ["state-forgeable"]);
     let of_process = check("of ${pid} 0123456789", "{const: 'of ${pid} 0123456789'}", 1);
     assert_eq!(of_process, ["state-not-portable"]);
@@ -170,15 +178,18 @@ fn headers_that_contradict_the_arguments_must_be_refused() {
         1,
     );
     let scratch = Scratch::new();
-    for (own, code, found) in [("", 1, true), ("own_params: true\n", -1, false)] {
+    for (own, code, found) in [("", 1, &["header-not-checked"][..]), ("own_params: true\n", 0, &[])]
+    {
         let server = Served::start(&format!(
             "{own}{}",
             script(&[&tools], CALLS).replace("log: asked.log\n", "")
         ));
-        let ran = scratch.karat(&["server", "migration", "--json", "--url", &server.url]);
-        let ran = if code >= 0 { ran.expect(code) } else { ran };
-        let report = ran.json()["report"].clone();
-        assert_eq!(rules(&report).contains(&"header-not-checked"), found, "{report}");
+        let arguments = ["server", "migration", "--json", "--url", &server.url];
+        let report = scratch.karat(&arguments).expect(code).json()["report"].clone();
+        assert_eq!(rules(&report), found, "{report}");
+        let checks = report["checks"].as_array().unwrap();
+        let made = checks.iter().find(|check| check["name"] == "arguments in headers").unwrap();
+        assert_eq!(made["applies"], true, "{report}");
     }
 }
 
