@@ -208,7 +208,7 @@ fn short_answers_and_rising_scores_are_remarked_on() {
     scratch.project(GOLDEN, "", &format!("{}ready = {{ probe = false }}\n", system(&url)));
     let report = scratch.karat(&["retrieval", "run", "--json"]).expect(0).json();
     let warnings = report["reports"][0]["warnings"].to_string();
-    for words in ["asked for 20 results, never got more than 1", "recall@3", "map"] {
+    for words in ["requested 20 results, but never got more than 1", "recall@3", "map"] {
         assert!(warnings.contains(words), "{words}: {warnings}");
     }
     let url = server(|_, _| {
@@ -226,15 +226,17 @@ fn short_answers_and_rising_scores_are_remarked_on() {
 
 #[test]
 fn what_cannot_get_ready_is_not_waited_for_and_the_cause_comes_first() {
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
     let scratch = Scratch::new();
-    let ready = |url: &str| {
-        scratch.project(GOLDEN, "", &format!("{}ready = {{ timeout_ms = 60000 }}\n", system(url)));
-        let began = std::time::Instant::now();
-        let ran = scratch.karat(&["retrieval", "run"]).expect(3);
-        (ran.stdout.split_whitespace().collect::<Vec<_>>().join(" "), began.elapsed())
-    };
-    let (said, took) = ready(&server(|_, _| http("401 Unauthorized", "no key")));
-    assert!(said.contains("HTTP 401") && took < Duration::from_secs(40), "{took:?}: {said}");
+    let url = server(|_, _| {
+        ASKED.fetch_add(1, Ordering::SeqCst);
+        http("401 Unauthorized", "no key")
+    });
+    scratch.project(GOLDEN, "", &format!("{}ready = {{ timeout_ms = 60000 }}\n", system(&url)));
+    let ran = scratch.karat(&["retrieval", "run"]).expect(3);
+    assert!(ran.stdout.contains("HTTP 401"), "{}", ran.stdout);
+    let asked = ASKED.load(Ordering::SeqCst);
+    assert_eq!(asked, 3, "each of 3 tools is looked for once, not for a minute");
     scratch.project(
         GOLDEN,
         "",
@@ -386,7 +388,7 @@ fn no_answer_at_all_is_not_measured_whatever_is_allowed() {
     scratch.project(GOLDEN, "[retrieval.gate]\nmax_errors = 1.0\n", &mute);
     let ran = scratch.karat(&["retrieval", "run"]).expect(3);
     let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("none of 2 queries has a usable answer"), "{said}");
+    assert!(said.contains("none of 2 queries has a valid answer"), "{said}");
     assert!(said.contains("index gone"), "{said}");
 }
 
@@ -402,7 +404,7 @@ fn results_beyond_the_limit_are_not_scored_and_said_to_be_there() {
         assert_eq!(item(&report, "q1")["metrics"][id], 1.0, "{id}");
     }
     let warnings = report["reports"][0]["warnings"].to_string();
-    let longer = "2 answers have more results than the 1 asked for (first: q1 with 3)";
+    let longer = "2 answers have more results than the 1 requested (first: q1 with 3)";
     for words in [longer, "recall@10"] {
         assert!(warnings.contains(words), "{words}: {warnings}");
     }
