@@ -78,11 +78,11 @@ fn security_cases_go_to_every_tool_that_takes_text() {
     assert!(ran.stdout.contains("daemon:x:1:1"), "{}", ran.stdout);
 }
 
-/// The class of the one call of a suite, by the report.
-fn ended(scratch: &Scratch, steps: &str) -> (i32, String, u128) {
+/// The exit code and the class of the one call of a suite, by the report. A call that is waited for until its
+/// time limit has a class of its own.
+fn ended(scratch: &Scratch, steps: &str) -> (i32, String) {
     let [program, script] = scratch.server(format!("tools: [{{name: t, do: [{steps}]}}]\n"));
     scratch.write("one.yaml", "cases:\n  - {tool: t, error: allowed}\n");
-    let started = Instant::now();
     let ran = scratch.karat(&[
         "server",
         "test",
@@ -96,7 +96,7 @@ fn ended(scratch: &Scratch, steps: &str) -> (i32, String, u128) {
     ]);
     let report: Value = serde_json::from_str(&ran.stdout).unwrap_or_default();
     let class = report["reports"][0]["items"][0]["observed"]["ended"].as_str().unwrap_or_default();
-    (ran.code, class.to_owned(), started.elapsed().as_millis())
+    (ran.code, class.to_owned())
 }
 
 #[test]
@@ -111,17 +111,13 @@ fn answers_are_read_as_other_clients_read_them_and_never_count_as_hangs() {
         r#"{hex: efbbbf}, {text: x}"#.to_owned(),
         r#"{line: '{"jsonrpc":"2.0","id":${id}.0,"result":{"content":[]}}'}"#.to_owned(),
     ] {
-        let (code, class, millis) = ended(&scratch, &readable);
-        assert_eq!((code, class.as_str()), (0, "result"), "{readable}");
-        assert!(millis < 15_000, "{readable}: {millis} ms");
+        assert_eq!(ended(&scratch, &readable), (0, "result".to_owned()), "{readable}");
     }
     for broken in [
         r#"{line: '{"jsonrpc":"2.0","id":${id},"result":{"content":[undefined]}}'}"#,
         r#"{line: '{"jsonrpc":"2.0","result":{"content":[}],"id":${id}}'}"#,
     ] {
-        let (code, class, millis) = ended(&scratch, broken);
-        assert_eq!((code, class.as_str()), (1, "invalid_answer"), "{broken}");
-        assert!(millis < 15_000, "{broken}: {millis} ms");
+        assert_eq!(ended(&scratch, broken), (1, "invalid_answer".to_owned()), "{broken}");
     }
 }
 
@@ -316,9 +312,11 @@ fn one_cause_is_one_finding_and_every_replay_line_works() {
 fn a_slow_tool_of_a_live_server_is_a_warning_and_a_budget_ends_it() {
     let script = "concurrent: true\ntools: [{name: slow, do: [{wait_ms: 30000}, {text: x}]}]\n";
     let scratch = Scratch::new();
-    let started = Instant::now();
     let (ran, findings) = fuzzed(&scratch, script, &["--timeout-ms", "700", "--time-limit", "20"]);
-    assert!(started.elapsed() < Duration::from_secs(90), "{:?}", started.elapsed());
+    let document: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let observed = &document["reports"][0]["items"][0]["observed"];
+    assert_eq!(observed["stopped"], "stopped after 0 crashes and 3 time-outs");
+    assert_eq!(observed["counts"]["calls"], 3, "the inputs that were left would be tried");
     assert_eq!(ran.code, 0, "{}", ran.stdout);
     let rules: Vec<&str> = findings.iter().map(|one| one["rule"].as_str().unwrap()).collect();
     assert!(rules.contains(&"fuzz-slow") && !rules.contains(&"fuzz-hang"), "{rules:?}");
@@ -360,8 +358,8 @@ fn an_attack_run_keeps_its_time_limit_within_one_call() {
     let scratch = Scratch::new();
     let schema =
         "inputSchema: {type: object, properties: {path: {type: string}, url: {type: string}}}";
-    let [program, script] = scratch.server(format!("tools: [{{name: t, {schema}, do: [hang]}}]\n"));
-    let started = Instant::now();
+    let [program, script] =
+        scratch.server(format!("log: asked\ntools: [{{name: t, {schema}, do: [hang]}}]\n"));
     let ran = scratch.karat(&[
         "server",
         "attack",
@@ -373,10 +371,15 @@ fn an_attack_run_keeps_its_time_limit_within_one_call() {
         program,
         script,
     ]);
-    assert!(started.elapsed() < Duration::from_secs(45), "{:?} {}", started.elapsed(), ran.stdout);
+    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("the time limit was reached"), "{}", ran.stderr);
+    // Three seconds are enough for two calls that are not answered, and there are twenty attacks.
+    let asked = scratch.read("asked");
+    let calls = asked.lines().filter(|line| line.starts_with('t')).count();
+    assert!((1..=3).contains(&calls), "{asked}");
 }
 
-/// A server in Python whose only tool is a shell.
+/// A server in Python whose only tool is a shell: the scripted server runs the commands of its script alone.
 const SHELL: &str = r#"
 import json, subprocess, sys
 schema = {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}
@@ -482,7 +485,8 @@ fn inputs_that_succeed_come_from_recordings_and_resources() {
     assert!(ran.stderr.contains("no call of a tool succeeded"), "{}", ran.stderr);
 }
 
-/// A server in Python that reads any file, but only for the vault that it knows.
+/// A server in Python that reads any file, but only for the vault that it knows. The scripted server reads no
+/// file that an argument names.
 const VAULT: &str = r#"
 import json, sys
 text = {"type": "string"}
