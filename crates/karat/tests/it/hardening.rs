@@ -4,34 +4,41 @@
 use crate::common::Scratch;
 
 /// A server that knows a secret and says it everywhere, in several encodings.
-const LEAKS: &str = r#"
-import base64, json, os, sys
-secret = os.environ["API_TOKEN"]
-for line in sys.stdin:
-    message = json.loads(line)
-    if "id" not in message:
-        continue
-    if message["method"] == "initialize":
-        result = {"protocolVersion": message["params"]["protocolVersion"], "capabilities": {"tools": {}},
-                  "serverInfo": {"name": "n" + secret, "version": secret}, "instructions": "use " + secret}
-    elif message["method"] == "tools/list":
-        result = {"tools": [{"name": "t", "description": "Says " + secret, "inputSchema": {"type": "object"}}]}
-    else:
-        basic = base64.b64encode(("user:" + secret).encode()).decode()
-        text = " ".join([secret, secret.upper(), basic, secret.encode().hex(), "u ::error::x ##[error]y"])
-        result = {"content": [{"type": "text", "text": text}]}
-    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
-"#;
+const LEAKS: &str = r###"
+methods:
+  initialize:
+    - result:
+        protocolVersion: "${arguments.protocolVersion}"
+        capabilities: {tools: {}}
+        serverInfo: {name: "n${env.API_TOKEN}", version: "${env.API_TOKEN}"}
+        instructions: "use ${env.API_TOKEN}"
+  tools/list:
+    - result: {tools: [{name: t, description: "Says ${env.API_TOKEN}", inputSchema: {type: object}}]}
+tools:
+  - name: t
+    do:
+      - run:
+          command:
+            - sh
+            - -c
+            - |
+              echo $(printf %s "$API_TOKEN" | tr a-z A-Z) $(printf user:%s "$API_TOKEN" | base64) \
+                $(printf %s "$API_TOKEN" | od -An -tx1 | tr -d ' \n')
+          save: forms
+      - text: "${env.API_TOKEN} ${forms} u ::error::x ##[error]y"
+"###;
 
 const SECRET: &str = "zq8Kd93kfjqLLw02x";
 
 fn leaking() -> Scratch {
     let scratch = Scratch::new();
-    scratch.write("leaks.py", LEAKS);
+    let command = scratch.server(LEAKS);
     scratch.write(
         "suite.yaml",
-        "mcp_server: {command: [python3, leaks.py], env: {API_TOKEN: \"${MYVAR}\"}}\n\
-         cases:\n  - {id: a, tool: t, expect: {contains: nothing-like-it}}\n",
+        format!(
+            "mcp_server: {{command: {command:?}, env: {{API_TOKEN: \"${{MYVAR}}\"}}}}\n\
+             cases:\n  - {{id: a, tool: t, expect: {{contains: nothing-like-it}}}}\n"
+        ),
     );
     scratch
 }
@@ -60,6 +67,9 @@ fn no_output_shows_a_secret_that_a_server_says_of_itself() {
     ] {
         texts.push((file.to_owned(), scratch.read(file)));
     }
+    // The tool said it as it is, in capitals, in Base64 and in hexadecimal.
+    let kept = scratch.read("karat-report/report.json");
+    assert!(kept.contains("[redacted] [redacted] [redacted] [redacted] u ::error::x"), "{kept}");
     for (place, text) in texts {
         let text = text.to_lowercase();
         for form in [SECRET.to_lowercase(), hex.clone(), "cThLZDkza2ZqcUxMdzAy".to_lowercase()] {
@@ -147,10 +157,10 @@ fn a_pipe_that_nothing_writes_to_is_given_up() {
     std::thread::scope(|scope| {
         for (words, says) in [
             (&["agent", "score", "pipe"][..], "only a file can be looked at"),
-            (&["agent", "score", "pipe", "--format", "native"], "nothing writes to"),
-            (&["check", "pipe"], "nothing writes to"),
-            (&["retrieval", "trec", "--qrels", "pipe", "--run", "pipe"], "nothing writes to"),
-            (&["resilience", "score", "runs"], "nothing writes to"),
+            (&["agent", "score", "pipe", "--format", "native"], "nothing opened the pipe"),
+            (&["check", "pipe"], "nothing opened the pipe"),
+            (&["retrieval", "trec", "--qrels", "pipe", "--run", "pipe"], "nothing opened the pipe"),
+            (&["resilience", "score", "runs"], "nothing opened the pipe"),
         ] {
             let scratch = &scratch;
             scope.spawn(move || scratch.karat(words).expect(2).says(&[says]));

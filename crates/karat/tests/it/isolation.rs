@@ -102,8 +102,8 @@ fn the_flags_hold_for_the_server_that_the_suite_names_too() {
     assert_eq!(code, 0, "{said}");
 }
 
-/// A server whose one tool runs a piece of Python and answers with what it prints: the scripted server makes no
-/// system calls of a caller.
+/// A server whose one tool runs a piece of Python and answers with what it prints: the scripted server
+/// cannot make any system call that a test asks for.
 const RUNS: &str = r#"
 import contextlib, io, json, sys
 for line in sys.stdin:
