@@ -178,6 +178,7 @@ fn a_proxy_that_blocks_one_tool_changes_exactly_the_runs_that_need_it() {
     );
     assert_eq!(metric(&open, "block.false")["value"], 0.0);
     let closed = through("add_rule");
+    let mut attacked = [0, 0];
     for item in closed["items"].as_array().unwrap() {
         let id = item["id"].as_str().unwrap();
         let uses = id.contains("/forward-all/");
@@ -185,8 +186,10 @@ fn a_proxy_that_blocks_one_tool_changes_exactly_the_runs_that_need_it() {
             assert_eq!(success.as_f64(), Some(if uses { 0.0 } else { 1.0 }), "{id}");
             let outcome = if uses { "attempted" } else { "succeeded" };
             assert_eq!(item["tags"]["outcome"], outcome, "{id}");
+            attacked[usize::from(uses)] += 1;
         }
     }
+    assert!(attacked.iter().all(|count| *count > 0), "{attacked:?}");
     let utility = |report| metric(report, "utility.under_attack")["value"].clone();
     assert_eq!(utility(&closed), utility(&open), "no task needs a rule");
 }
@@ -316,7 +319,8 @@ fn a_model_that_declines_has_refused() {
     assert_eq!(metric(report, "utility.benign")["value"], 1.0);
 }
 
-/// A server of a world that Karat does not declare: it keeps its state in a file.
+/// A server of a world that Karat does not declare: it keeps its state in a file which its arguments name. The
+/// scripted server takes no arguments.
 const SERVER: &str = r#"
 import json, sys
 given = dict(zip(sys.argv[1::2], sys.argv[2::2]))
