@@ -145,6 +145,8 @@ pub(crate) fn classed(format: TraceFormat, at: Position, text: &str, error: &Inv
                 let (name, about) = (found.name(), found.about());
                 ("invalid", Some(format!("{about}; try --format {name}")))
             }
+            // It is what it should be, but for the mistake.
+            Some(found) if found == format => ("invalid", None),
             _ => ("invalid", describe(text).map(str::to_owned)),
         },
     };

@@ -23,6 +23,10 @@ use crate::trace::{Expectation, Trace, Turns, read_id};
 /// The number of characters of an id in a message.
 const MAX_ID: usize = 100;
 
+/// The keys of a task.
+const TASK: &[&str] =
+    &["id", "input", "inputs", "expect", "case", "tags", "servers", "state_calls", "plan"];
+
 /// A task for an agent.
 #[derive(Clone, Debug)]
 pub struct Task {
@@ -285,7 +289,7 @@ impl Task {
             plan: fields.get("plan")?,
             text: text.to_owned(),
         };
-        fields.end()?;
+        fields.end(TASK)?;
         Ok(task)
     }
 }

@@ -27,7 +27,7 @@ pub struct Expectation {
     /// Calls that must not be made.
     pub forbidden: Vec<Forbidden>,
     requires_tool: Option<bool>,
-    /// The tool that the user told the agent to use.
+    /// The tool that the user asked the agent to use.
     pub instructed_tool: Option<Tool>,
     /// Conditions on the answer.
     pub answer: Vec<Matcher>,
@@ -38,6 +38,10 @@ pub struct Expectation {
     /// The expectation as it was written.
     text: String,
 }
+
+/// The keys of an expectation.
+const EXPECTATION: &[&str] =
+    &["calls", "forbidden", "requires_tool", "instructed_tool", "answer", "state", "criteria"];
 
 /// The calls that are expected.
 #[derive(Debug)]
@@ -155,7 +159,7 @@ impl Expectation {
             criteria: fields.get("criteria")?.unwrap_or_default(),
             text: text.trim().to_owned(),
         };
-        fields.end()?;
+        fields.end(EXPECTATION)?;
         expectation.check_forbidden()?;
         Ok(expectation)
     }
@@ -234,7 +238,7 @@ fn key<'c>(servers: &HashMap<String, String>, name: &'c str, server: Option<&str
 }
 
 fn on_answer(text: &str) -> Result<Matcher, Invalid> {
-    typed::<MatcherSpec>(text)?.compile().map_err(Invalid::new)
+    compile(&typed(text)?, "the answer of an agent")
 }
 
 /// `contains` of a state is `includes`: the state is data, in which an entry of a list is looked for.
@@ -246,9 +250,32 @@ fn on_state(text: &str) -> Result<Matcher, Invalid> {
     if !fields.contains_key("path") && !fields.contains_key("json") {
         return Err(Invalid::at("path", "is missing"));
     }
-    typed::<MatcherSpec>(&serde_json::Value::Object(fields).to_string())?
-        .compile()
-        .map_err(Invalid::new)
+    compile(&typed(&serde_json::Value::Object(fields).to_string())?, "a state")
+}
+
+/// Compiles a matcher of an answer or a state. One that only the result of a tool can fulfil is
+/// refused: it would be a score of 0 for every agent.
+fn compile(spec: &MatcherSpec, what: &str) -> Result<Matcher, Invalid> {
+    let about_results = [
+        ("result", spec.result.is_some()),
+        ("block", spec.block.is_some()),
+        ("type", spec.block_type.is_some()),
+    ];
+    if let Some((key, _)) = about_results.iter().find(|(_, is_given)| *is_given) {
+        return Err(Invalid::at(
+            *key,
+            format!(
+                "is about the result of a tool, and this is {what}; give the place with `json`, or omit it"
+            ),
+        ));
+    }
+    if spec.snapshot.is_some() {
+        return Err(Invalid::at(
+            "snapshot",
+            "works in suites only; write the expected value with `equals`",
+        ));
+    }
+    spec.compile().map_err(Invalid::new)
 }
 
 impl ExpectedCalls {
@@ -277,7 +304,7 @@ impl ExpectedCalls {
             return self.described(fields).map(Step::Call);
         }
         let group = fields.list("any_order")?.unwrap_or_default();
-        fields.end()?;
+        fields.end(&["any_order"])?;
         let plain = self.plain.take().filter(|_| group.is_empty());
         let mut calls = Vec::new();
         for (number, text) in group.iter().enumerate() {
@@ -342,7 +369,7 @@ impl ExpectedCalls {
             Some(true) => Presence::Optional,
             _ => Presence::Required,
         };
-        fields.end()?;
+        fields.end(&["name", "server", "arguments", "accept", "extra", "optional"])?;
         let plain = extra_arguments == ExtraArguments::Refused
             && presence == Presence::Required
             && arguments.len() == stated;
@@ -436,7 +463,7 @@ fn choice(name: &str, text: &str) -> Result<ExpectedArgument<'static>, Invalid> 
     } else {
         return Err(Invalid::new("should have one_of, any or near"));
     };
-    fields.end()?;
+    fields.end(&["one_of", "near", "within", "any", "may_be_omitted"])?;
     Ok(of(accepted, may_be_omitted))
 }
 
@@ -518,7 +545,7 @@ impl Forbidden {
         let tool = Tool::read(&mut fields)?;
         let arguments = object(fields.raw("arguments").unwrap_or("{}"));
         let arguments = arguments.map_err(|message| Invalid::at("arguments", message))?;
-        fields.end()?;
+        fields.end(&["name", "server", "arguments"])?;
         Ok(Forbidden { tool, arguments: arguments.into_owned() })
     }
 
@@ -668,6 +695,40 @@ mod tests {
         ] {
             assert!(Expectation::parse(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_condition_that_can_never_hold_is_refused() {
+        for (wrong, place) in [
+            (r#"{"answer":{"block":0,"contains":"x"}}"#, "answer.block"),
+            (r#"{"answer":{"result":"$.content","count":1}}"#, "answer.result"),
+            (r#"{"answer":[{"block":0,"type":"text"}]}"#, "answer[0].block"),
+            (r#"{"answer":{"type":"text"}}"#, "answer.type"),
+            (r#"{"answer":{"snapshot":{}}}"#, "answer.snapshot"),
+            (r#"{"answer":{"json":"$.a","snapshot":{}}}"#, "answer.snapshot"),
+            (r#"{"state":{"path":"$.a","snapshot":{}}}"#, "state.snapshot"),
+            (r#"{"state":[{"path":"$.a","block":0,"equals":1}]}"#, "state[0].block"),
+            (r#"{"state":{"path":"$.a","type":"text"}}"#, "state.type"),
+        ] {
+            let error = Expectation::parse(wrong).unwrap_err();
+            assert_eq!(error.place, place, "{wrong}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_mistake_in_a_matcher_is_named_as_in_a_suite() {
+        let message = |text: &str| Expectation::parse(text).unwrap_err().to_string();
+        assert_eq!(
+            message(r#"{"answer":{"contians":"x"}}"#),
+            "answer: unknown key `contians`; did you mean `contains`?"
+        );
+        let wrong = message(r#"{"answer":{"contains":3}}"#);
+        assert!(wrong.starts_with("answer: found the number `3`, expected a "), "{wrong}");
+        assert_eq!(message(r#"{"anwser":{}}"#), "unknown key `anwser`; did you mean `answer`?");
+        assert_eq!(
+            message(r#"{"calls":[{"name":"a","argument":{}}]}"#),
+            "calls[0]: unknown key `argument`; did you mean `arguments`?"
+        );
     }
 
     #[test]

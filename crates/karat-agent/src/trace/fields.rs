@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use karat_io::input::{InputError, nearest, parse_json, plain, shown};
 use karat_io::text::clip;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, MapAccess, Visitor};
@@ -178,18 +179,35 @@ impl<'a> Fields<'a> {
         self.entries.iter().map(|(name, _)| &**name)
     }
 
-    /// Refuses names that were not taken.
-    pub(crate) fn end(&self) -> Result<(), Invalid> {
-        match self.left().next() {
-            None => Ok(()),
-            Some(name) => Err(Invalid::at(name, "is not known here")),
-        }
+    /// Refuses names that were not taken; `known` are those that may be there.
+    pub(crate) fn end(&self, known: &[&str]) -> Result<(), Invalid> {
+        let Some(name) = self.left().next() else { return Ok(()) };
+        let advice = match nearest(name, known.iter().copied()) {
+            Some(nearest) => format!("did you mean `{nearest}`?"),
+            None => format!("expected {}", known.join(", ")),
+        };
+        Err(Invalid::new(format!("unknown key `{}`; {advice}", shown(name))))
     }
 }
 
 /// A value of a known type.
 pub(crate) fn typed<T: DeserializeOwned>(text: &str) -> Result<T, Invalid> {
-    serde_json::from_str(text).map_err(|error| explain(&error))
+    serde_json::from_str(text)
+        .map_err(|error| as_in_other_files::<T>(text).unwrap_or_else(|| explain(&error)))
+}
+
+/// The message of the reader of all other files for a wrong key or type. Its place is left out: it
+/// would be that in a part of the line.
+fn as_in_other_files<T: DeserializeOwned>(text: &str) -> Option<Invalid> {
+    let error = parse_json::<T>("", text.as_bytes()).err()?;
+    let is_about_content = matches!(
+        error,
+        InputError::UnknownKey { .. }
+            | InputError::UnknownChoice { .. }
+            | InputError::Mismatch { .. }
+    );
+    let error = is_about_content.then(|| error.to_string())?;
+    error.split_once(": ").map(|(_, message)| Invalid::new(message))
 }
 
 /// The entries of a list, each as text.
@@ -203,7 +221,7 @@ fn explain(error: &serde_json::Error) -> Invalid {
     let message = error.to_string();
     let end = message.rfind(" at line ").unwrap_or(message.len());
     let cut_off = if error.is_eof() { "is cut off: " } else { "" };
-    Invalid::new(format!("{cut_off}{}", &message[..end]))
+    Invalid::new(format!("{cut_off}{}", plain(&message[..end])))
 }
 
 /// Returns whether a text is a JSON string, by its first character.
@@ -232,6 +250,31 @@ mod tests {
         assert_eq!(fields.raw("b"), None);
         assert_eq!(fields.left().collect::<Vec<_>>(), ["c"]);
         assert_eq!(fields.list("c").unwrap().unwrap(), ["1", "\"x\""]);
+    }
+
+    #[test]
+    fn mistakes_are_named_as_in_other_files() {
+        #[derive(Debug, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Named {
+            #[serde(rename = "contains")]
+            _contains: String,
+        }
+        let message = |text: &str| typed::<Named>(text).unwrap_err().message;
+        assert_eq!(
+            message(r#"{"contians":"x"}"#),
+            "unknown key `contians`; did you mean `contains`?"
+        );
+        let wrong = message(r#"{"contains":3}"#);
+        assert!(wrong.starts_with("found the number `3`, expected a "), "{wrong}");
+        assert_eq!(message("{}"), "missing key `contains`");
+        assert!(message(r#"{"contains""#).starts_with("is cut off"));
+        let fields = Fields::parse(r#"{"calsl":1}"#).unwrap();
+        let unknown = fields.end(&["calls", "state"]).unwrap_err().message;
+        assert_eq!(unknown, "unknown key `calsl`; did you mean `calls`?");
+        let fields = Fields::parse(r#"{"banana":1}"#).unwrap();
+        let unknown = fields.end(&["calls", "state"]).unwrap_err().message;
+        assert_eq!(unknown, "unknown key `banana`; expected calls, state");
     }
 
     #[test]

@@ -223,4 +223,13 @@ fn a_file_of_another_kind_is_named() {
         let message = error(&write(&directory, "file", content));
         assert!(message.contains(expected), "{content}: {message}");
     }
+    // A trace with a mistake is a trace.
+    for content in [
+        r#"{"id":"t","calls":[],"expect":{"anwser":{"contains":"x"}}}"#,
+        r#"{"id":"t","calls":[],"tools":[{"name":"a"}],"expect":{"anwser":{"contains":"x"}}}"#,
+    ] {
+        let message = error(&write(&directory, "file", content));
+        assert!(message.contains("did you mean `answer`?"), "{message}");
+        assert!(!message.contains("looks like"), "{message}");
+    }
 }
