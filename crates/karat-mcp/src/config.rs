@@ -125,8 +125,7 @@ pub fn parse(path: &Path, text: &str) -> Result<Servers, InputError> {
 }
 
 fn without_servers(path: &Path) -> InputError {
-    let message =
-        "the file has none of `mcpServers`, `servers`, `mcp_servers`, `context_servers` and `mcp`";
+    let message = "no servers in the file: expected `mcpServers`, `servers`, `mcp_servers`, `context_servers` or `mcp`";
     InputError::invalid(path, "the whole file", message)
 }
 
@@ -299,6 +298,12 @@ fn spec(entry: &Value) -> Result<ServerSpec, String> {
     }
     for word in spec.command.iter_mut().flatten() {
         *word = variables(word)?;
+    }
+    // The programs whose files these are ignore what the other kind of server would take.
+    if spec.url.is_some() {
+        (spec.env, spec.cwd) = (BTreeMap::new(), None);
+    } else {
+        spec.headers.clear();
     }
     spec.transport().map_err(|error| error.to_string())?;
     Ok(spec)
@@ -482,6 +487,18 @@ mod tests {
     }
 
     #[test]
+    fn keys_that_the_editor_ignores_are_ignored() {
+        let servers = parsed(
+            r#"{"mcpServers": {
+                "local": {"command": "x", "headers": {"K": "v"}},
+                "far": {"url": "https://h/mcp", "env": {"K": "v"}, "cwd": "/srv"}}}"#,
+        )
+        .unwrap();
+        assert!(servers["local"].headers.is_empty());
+        assert!(servers["far"].env.is_empty() && servers["far"].cwd.is_none());
+    }
+
+    #[test]
     fn comments_and_trailing_commas_are_allowed() {
         let servers = parsed(
             "{\n // a comment, with \"quotes\"\n \"inputs\": [],\n \"servers\": { /* one\n two */\n  \
@@ -596,7 +613,7 @@ mod tests {
                 "stdio, http or sse",
             ),
             (r#"{"mcpServers": {"a": {"command": "x", "args": [{}]}}}"#, "args"),
-            (r#"{"mcpServers": {"a": {"command": "x", "url": "http://y"}}}"#, "not both"),
+            (r#"{"mcpServers": {"a": {"command": "x", "url": "http://y"}}}"#, "both a command and a url"),
             (r#"{"mcpServers": {"a": {"command": "x", "envFile": ".env"}}}"#, "envFile"),
             (r#"{"mcpServers": {"a": {"command": "x", "env": {"A": []}}}}"#, "`env`.A"),
             (r#"{"mcpServers": []}"#, "object"),
@@ -624,8 +641,43 @@ mod tests {
             )
         ) {
             let text = pieces.concat();
-            for (name, spec) in parsed(&text).unwrap_or_default() {
-                prop_assert!(spec.command.is_some() != spec.url.is_some(), "{}: {:?}", name, spec);
+            match parsed(&text) {
+                Ok(servers) => for (name, spec) in servers {
+                    prop_assert!(spec.command.is_some() != spec.url.is_some(), "{}: {:?}", name, spec);
+                },
+                Err(message) => prop_assert!(message.starts_with("mcp.json"), "{message}"),
+            }
+        }
+
+        #[test]
+        fn a_server_has_a_command_or_a_url_and_not_both(
+            keys in prop::collection::btree_map(
+                "[a-zä]{1,3}",
+                prop::sample::subsequence(vec!["\"command\": \"x\"", "\"url\": \"https://h/\""], 0..3),
+                0..4,
+            ),
+            gap in prop::sample::select(vec!["", "\n", "/* \" */", "// {\n"]),
+        ) {
+            let entries: Vec<String> = keys
+                .iter()
+                .map(|(name, keys)| format!("{gap}\"{name}\":{gap}{{{}{gap}}}", keys.join(&format!("{gap},"))))
+                .collect();
+            let text = format!("{{\"mcpServers\": {{{}{gap}}}}}", entries.join(","));
+            match parsed(&text) {
+                Ok(servers) => {
+                    let found: BTreeMap<_, _> = servers
+                        .iter()
+                        .map(|(name, spec)| (name.clone(), (spec.command.is_some(), spec.url.is_some())))
+                        .collect();
+                    let given: BTreeMap<_, _> = keys
+                        .iter()
+                        .map(|(name, keys)| (name.clone(), (keys[0].contains("command"), keys[0].contains("url"))))
+                        .collect();
+                    prop_assert_eq!(found, given, "{}", text);
+                }
+                Err(message) => {
+                    prop_assert!(keys.values().any(|keys| keys.len() != 1), "{text}: {message}");
+                }
             }
         }
     }

@@ -133,6 +133,9 @@ impl ServerSpec {
     /// If the spec is invalid.
     pub fn transport(&self) -> Result<TransportKind, StartError> {
         let wrong = |why: &str| Err(StartError::Spec { why: why.to_owned() });
+        if self.command.is_some() && self.url.is_some() {
+            return wrong("a server cannot have both a command and a url");
+        }
         if let Some(isolation) = &self.isolate {
             isolation.check()?;
             if self.url.is_some() && isolation.engine != Engine::None {
@@ -143,7 +146,23 @@ impl ServerSpec {
             }
         }
         if self.command.is_some() && self.ca_file.is_some() {
-            return wrong("ca_file (--ca-file) is for a server at a url; this one is a program");
+            return wrong("ca_file (--ca-file) is for a server at a url, not for a command");
+        }
+        if self.command.is_some() && !self.headers.is_empty() {
+            return wrong(
+                "headers (--header) are for a server at a url; a program takes its secrets from env (-e)",
+            );
+        }
+        if self.url.is_some() && !self.env.is_empty() {
+            return wrong(
+                "env (-e) is for a server with a command; a server at a url runs already, and takes \
+                 headers (--header)",
+            );
+        }
+        if self.url.is_some() && self.cwd.is_some() {
+            return wrong(
+                "cwd (--cwd) is for a server with a command; a server at a url runs already",
+            );
         }
         if let Some(auth) = &self.auth {
             if self.command.is_some() {
@@ -154,13 +173,12 @@ impl ServerSpec {
             auth.check()?;
         }
         match (&self.command, &self.url, self.transport) {
-            (Some(_), Some(_), _) => wrong("a server has either a command or a url, not both"),
             (None, None, _) => wrong("a server needs a command or a url"),
-            (Some(command), None, _) if command.first().is_none_or(String::is_empty) => {
+            (Some(command), _, _) if command.first().is_none_or(String::is_empty) => {
                 wrong("the command of the server is empty")
             }
-            (Some(_), None, None | Some(TransportKind::Stdio)) => Ok(TransportKind::Stdio),
-            (Some(_), None, Some(_)) => wrong("a server with a command uses stdio"),
+            (Some(_), _, None | Some(TransportKind::Stdio)) => Ok(TransportKind::Stdio),
+            (Some(_), _, Some(_)) => wrong("a server with a command uses stdio"),
             (None, Some(_), Some(TransportKind::Stdio)) => {
                 wrong("a server with a url uses http or sse, not stdio")
             }
@@ -527,6 +545,27 @@ mod tests {
         };
         assert!(wrong.transport().is_err());
         assert!(ServerSpec::from_url("ftp://x").resolve(None).is_err());
+    }
+
+    #[test]
+    fn keys_of_the_other_kind_of_server_are_refused() {
+        let command = || ServerSpec::from_command(words(&["a"]));
+        let url = || ServerSpec::from_url("http://x");
+        let pair = || BTreeMap::from([("K".to_owned(), "v".to_owned())]);
+        for (spec, key) in [
+            (ServerSpec { headers: pair(), ..command() }, "headers (--header) are for"),
+            (ServerSpec { env: pair(), ..url() }, "env (-e) is for"),
+            (ServerSpec { cwd: Some("x".into()), ..url() }, "cwd (--cwd) is for"),
+        ] {
+            let error = spec.transport().unwrap_err().to_string();
+            assert!(error.contains(key), "{error}");
+        }
+        for spec in [
+            ServerSpec { env: pair(), cwd: Some("x".into()), ..command() },
+            ServerSpec { headers: pair(), ..url() },
+        ] {
+            assert!(spec.transport().is_ok());
+        }
     }
 
     #[test]
