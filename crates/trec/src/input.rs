@@ -25,6 +25,14 @@ const WRITER_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 const BLOCK: usize = 128 << 10;
 
 const GZIP: &[u8] = &[0x1f, 0x8b];
+/// Compressions that are recognized and not read, by their first bytes.
+const OTHER_COMPRESSIONS: [(&[u8], &str); 3] = [
+    (&[0x28, 0xb5, 0x2f, 0xfd], "zstd"),
+    (&[0xfd, 0x37, 0x7a, 0x58, 0x5a], "xz"),
+    (b"PK\x03\x04", "zip"),
+];
+/// The number of bytes that tell a compression.
+const MARK: u64 = 5;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A file that can be opened any number of times.
@@ -56,10 +64,18 @@ impl Input {
             None => Box::new(File::open(&self.path).map_err(failed)?),
         };
         let mut start = Vec::new();
-        raw.by_ref().take(GZIP.len() as u64).read_to_end(&mut start).map_err(failed)?;
-        if start == GZIP {
+        raw.by_ref().take(MARK).read_to_end(&mut start).map_err(failed)?;
+        if let Some((_, name)) = OTHER_COMPRESSIONS.iter().find(|(mark, _)| start.starts_with(mark))
+        {
+            return Err(failed(io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!("it is compressed with {name}; decompress it, or compress it with gzip"),
+            )));
+        }
+        if start.starts_with(GZIP) {
             let whole = Cursor::new(start).chain(raw);
-            return Ok(Blocks::new(self, Box::new(MultiGzDecoder::new(whole)), Vec::new()));
+            let decoder = Gzip(MultiGzDecoder::new(whole));
+            return Ok(Blocks::new(self, Box::new(decoder), Vec::new()));
         }
         Ok(Blocks::new(self, raw, start))
     }
@@ -77,6 +93,25 @@ impl Input {
     }
 }
 
+/// Decompressed gzip data, with errors that say so.
+struct Gzip<R: Read>(MultiGzDecoder<R>);
+
+impl<R: Read> Read for Gzip<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer).map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidInput
+            | io::ErrorKind::InvalidData
+            | io::ErrorKind::UnexpectedEof => io::Error::new(
+                error.kind(),
+                format!(
+                    "the gzip data is cut off or damaged ({error}); fetch or compress it again"
+                ),
+            ),
+            _ => error,
+        })
+    }
+}
+
 /// Reads an input that can be read only once, up to [`MAX_PIPE_BYTES`].
 fn read_once(path: &Path) -> io::Result<Vec<u8>> {
     // Opening a pipe waits for its writer. The thread is left behind if there is none.
@@ -85,7 +120,7 @@ fn read_once(path: &Path) -> io::Result<Vec<u8>> {
     std::thread::spawn(move || send.send(File::open(name)));
     let file = opened.recv_timeout(WRITER_TIMEOUT).unwrap_or_else(|_| {
         let seconds = WRITER_TIMEOUT.as_secs();
-        Err(io::Error::other(format!("it is a pipe that nothing writes to ({seconds} s)")))
+        Err(io::Error::other(format!("nothing opened the pipe for writing within {seconds} s")))
     })?;
     let mut content = Vec::new();
     let mut rest = file.take(MAX_PIPE_BYTES + 1);
@@ -286,7 +321,23 @@ mod tests {
     fn damaged_compressed_data_is_an_error_and_not_a_shorter_file() {
         let mut damaged = gzip("line\n".repeat(1000).as_bytes());
         damaged.truncate(damaged.len() - 9);
-        assert!(matches!(lines_of(&damaged), Err(TrecError::Read { .. })));
+        let error = lines_of(&damaged).unwrap_err();
+        assert!(matches!(error, TrecError::Read { .. }));
+        assert!(error.to_string().contains("the gzip data is cut off or damaged ("), "{error}");
+    }
+
+    #[test]
+    fn a_compression_that_is_not_read_is_named() {
+        for (start, name) in [
+            (&b"\x28\xb5\x2f\xfd\x04\x58"[..], "zstd"),
+            (b"\xfd7zXZ\x00", "xz"),
+            (b"PK\x03\x04\x14\x00", "zip"),
+        ] {
+            let error = lines_of(start).unwrap_err().to_string();
+            let expected = format!("it is compressed with {name}; decompress it");
+            assert!(error.contains(&expected), "{error}");
+        }
+        assert_eq!(lines_of(b"PK\n\n1\n").unwrap(), [&b"PK"[..], b"", b"1"]);
     }
 
     #[test]
