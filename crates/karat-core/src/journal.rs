@@ -15,8 +15,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use karat_io::input::{WriteError, open_existing_for_writing, open_for_writing};
-use karat_io::text::printable;
+use karat_io::input::{
+    self, Blocks, InputError, Limits, WriteError, open_existing_for_writing, open_for_writing,
+};
+use karat_io::text::{hex, printable};
 
 use crate::kind::Kind;
 use crate::partition::Part;
@@ -27,7 +29,8 @@ use crate::run::{Event, Listener, RunError};
 pub const SCHEMA: &str = "karat.journal/3";
 
 /// The longest line that is read back; a longer one was not written by us.
-const MAX_LINE: u64 = 256 << 20;
+const MAX_LINE_BYTES: usize = 256 << 20;
+const MAX_LINE: u64 = MAX_LINE_BYTES as u64;
 
 /// The end of a line: its checksum, as the last field of the object.
 const SUM_START: &[u8] = b",\"sum\":\"";
@@ -101,9 +104,22 @@ pub enum JournalError {
     /// The file cannot be opened for writing.
     #[error(transparent)]
     Open(#[from] WriteError),
+    /// The file cannot be read, or its compressed data is damaged.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The first line is not that of a journal.
+    #[error(
+        "{path}:1: not a journal line: {message}; pass the files that a run with --partition left in `journal`"
+    )]
+    NotJournal {
+        /// The file.
+        path: PathBuf,
+        /// The problem.
+        message: String,
+    },
     /// It is of another run.
     #[error(
-        "{path}: this journal is of another run ({difference}); run without --resume to start anew"
+        "{path}: this journal belongs to another run ({difference}); run without --resume to start over"
     )]
     OtherRun {
         /// The file.
@@ -112,9 +128,7 @@ pub enum JournalError {
         difference: String,
     },
     /// A line in the middle cannot be read.
-    #[error(
-        "{path}:{line}: this is not a journal line: {message}; run without --resume to start anew"
-    )]
+    #[error("{path}:{line}: not a journal line: {message}; run without --resume to start over")]
     Broken {
         /// The file.
         path: PathBuf,
@@ -219,8 +233,7 @@ pub fn with_sum(mut object: Vec<u8>) -> Vec<u8> {
 }
 
 fn sum(object: &[u8]) -> String {
-    let mut digits: String =
-        Sha256::digest(object).iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut digits = hex(&Sha256::digest(object));
     digits.truncate(SUM_DIGITS);
     digits
 }
@@ -257,19 +270,69 @@ fn named_format(line: &[u8]) -> Option<String> {
 /// # Errors
 /// If the file cannot be read, or does not begin like a journal.
 pub(crate) fn read_identity(path: &Path) -> Result<Option<Identity>, JournalError> {
-    let io = |source| JournalError::Io { path: path.to_owned(), doing: "read", source };
     let mut line = Vec::new();
-    let file = File::open(path).map_err(io)?;
-    BufReader::new(file).take(MAX_LINE).read_until(b'\n', &mut line).map_err(io)?;
+    let read = open(path)?.take(MAX_LINE).read_until(b'\n', &mut line);
+    read.map_err(|source| unread(path, source))?;
     if line.last() != Some(&b'\n') {
         return Ok(None);
     }
     let found = serde_json::from_slice(&line);
-    found.map(Some).map_err(|error| JournalError::Broken {
+    found.map(Some).map_err(|error| JournalError::NotJournal {
         path: path.to_owned(),
-        line: 1,
         message: error.to_string(),
     })
+}
+
+/// Opens a journal to read it only, compressed or not.
+///
+/// # Errors
+/// If the file cannot be opened.
+pub(crate) fn open(path: &Path) -> Result<impl BufRead, JournalError> {
+    let limits = Limits { line_bytes: MAX_LINE_BYTES, ..Limits::streaming() };
+    let blocks = input::blocks(path, &limits)?;
+    Ok(Whole { blocks, block: Vec::new(), read: 0, lines: 0 })
+}
+
+/// A file block by block, of which none is larger than a line may be.
+struct Whole {
+    blocks: Blocks<'static>,
+    block: Vec<u8>,
+    /// The bytes of the block that were read.
+    read: usize,
+    /// The lines of the blocks before.
+    lines: u64,
+}
+
+impl Read for Whole {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.fill_buf()?.read(buffer)?;
+        self.consume(read);
+        Ok(read)
+    }
+}
+
+impl BufRead for Whole {
+    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
+        if self.read == self.block.len() {
+            self.lines += self.block.iter().filter(|byte| **byte == b'\n').count() as u64;
+            self.read = 0;
+            let next = self.blocks.next_block(&mut self.block);
+            next.map_err(|error| std::io::Error::other(error.at_line(self.lines + 1)))?;
+        }
+        Ok(&self.block[self.read..])
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.read = (self.read + amount).min(self.block.len());
+    }
+}
+
+/// The error for a journal that cannot be read on. The one of a bounded reader names the file already.
+fn unread(path: &Path, source: std::io::Error) -> JournalError {
+    match source.downcast::<InputError>() {
+        Ok(error) => JournalError::Input(error),
+        Err(source) => JournalError::Io { path: path.to_owned(), doing: "read", source },
+    }
 }
 
 /// Reads the whole lines and says where the last one ends. Pure but for the reader.
@@ -285,10 +348,8 @@ pub fn read_entries<A: DeserializeOwned>(
     let mut buffer = Vec::new();
     for line in 1.. {
         buffer.clear();
-        let read =
-            reader.by_ref().take(MAX_LINE).read_until(b'\n', &mut buffer).map_err(|source| {
-                JournalError::Io { path: path.to_owned(), doing: "read", source }
-            })?;
+        let read = reader.by_ref().take(MAX_LINE).read_until(b'\n', &mut buffer);
+        let read = read.map_err(|source| unread(path, source))?;
         if buffer.last() != Some(&b'\n') {
             if read as u64 == MAX_LINE {
                 return Err(broken(line, format!("longer than {MAX_LINE} bytes")));

@@ -6,14 +6,12 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
-use std::fs::File;
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use karat_io::input::{self, Limits};
+use karat_io::input::{self, Format, Limits};
 use karat_io::text::first_few;
 
 use crate::dataset::Digest;
@@ -23,7 +21,7 @@ use crate::partition::{Part, Partition, VERSION};
 use crate::report::Report;
 
 /// The name of the format of [`WholeEntry`].
-pub const WHOLE_SCHEMA: &str = "karat.whole/1";
+pub(crate) const WHOLE_SCHEMA: &str = "karat.whole/1";
 
 /// The result of one part of an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,7 +65,7 @@ impl PartFile {
     /// If the file is neither, or was made by another version of Karat.
     pub fn open(path: &Path) -> Result<PartFile, EvalError> {
         let shown = path.display();
-        let kind = if path.extension().is_some_and(|ending| ending == "json") {
+        let kind = if Format::of(path) == Some(Format::Json) {
             let text = input::read_text(path, &Limits::default())?;
             let whole: WholeEntry = input::parse_json_text(path, &text)?;
             input::check_schema(path, Some(&whole.schema), WHOLE_SCHEMA)?;
@@ -80,7 +78,7 @@ impl PartFile {
             };
             let Some(part) = identity.part.clone() else {
                 return Err(EvalError::config(format!(
-                    "{shown}: this is the journal of a whole run, not of a part; nothing is to be merged"
+                    "{shown}: the journal of a whole run, not of a part; nothing to merge"
                 )));
             };
             PartKind::Journal { part, identity: Box::new(identity) }
@@ -151,7 +149,7 @@ pub fn check_division(files: &[PartFile]) -> Result<(), EvalError> {
         }
         if let Some(first) = seen.insert((file.label(), partition), &file.path) {
             return Err(EvalError::config(format!(
-                "part {} of {} is there twice: {} and {path}; give each part once",
+                "duplicate part {} of {}: {} and {path}; pass each part once",
                 partition.part,
                 partition.of,
                 first.display()
@@ -201,7 +199,7 @@ fn same_run(file: &PartFile, found: &Identity, expected: &Identity) -> Result<()
     match journal::difference(found, &expected) {
         None => Ok(()),
         Some(difference) => Err(EvalError::config(format!(
-            "{}: this part is of another run ({difference})",
+            "{}: this part belongs to another run ({difference})",
             file.path.display()
         ))),
     }
@@ -220,12 +218,7 @@ pub(crate) fn outcomes<A: DeserializeOwned>(
         let found = file.identity()?;
         same_run(file, found, identity)?;
         let path = &file.path;
-        let open = File::open(path).map_err(|source| journal::JournalError::Io {
-            path: path.clone(),
-            doing: "read",
-            source,
-        })?;
-        let (_, entries) = journal::read_entries(path, &mut BufReader::new(open), found)?;
+        let (_, entries) = journal::read_entries(path, &mut journal::open(path)?, found)?;
         if let Some(other) = entries.iter().find(|entry| !file.partition().holds(&entry.id)) {
             return Err(EvalError::config(format!(
                 "{}: item {} belongs to part {}, not to {}",
@@ -323,7 +316,7 @@ pub fn whole_report(
     let WholeEntry { part, settings, report, .. } = *whole;
     let differs = |what: &str, found: &dyn fmt::Display, here: &dyn fmt::Display| {
         Err(EvalError::config(format!(
-            "{shown}: this part is of another run ({what} {found} there, {here} here)"
+            "{shown}: this part belongs to another run ({what} {found} there, {here} here)"
         )))
     };
     if !measures_whole(part.partition, expected.label) {
