@@ -39,7 +39,7 @@ fn a_sparse_file_of_two_gigabytes_is_refused_without_reading() {
     let too_large = |error: &InputError| matches!(error, InputError::TooLarge { .. });
     let error = load::<Value>(&path, &Limits::default()).unwrap_err();
     assert!(too_large(&error), "{error}");
-    assert!(error.to_string().contains("larger than 256 MiB"), "{error}");
+    assert!(error.to_string().contains("larger than the maximum of 256 MiB"), "{error}");
     assert!(too_large(&read_bytes(&path, &Limits::default()).unwrap_err()));
     assert!(too_large(&lines(&path, &Limits::default()).err().unwrap()));
     // If the file may have any length, the endless line is the error.
