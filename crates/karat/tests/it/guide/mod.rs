@@ -72,7 +72,9 @@ fn every_session_on_a_page_goes_as_shown() {
 #[test]
 fn every_benchmark_has_a_page_with_its_command() {
     let listed = Scratch::new().karat(&["import", "--list", "--json"]).expect(0).json();
-    for benchmark in listed["benchmarks"].as_array().unwrap() {
+    let benchmarks = listed["benchmarks"].as_array().unwrap();
+    assert!(benchmarks.len() > 15, "{listed}");
+    for benchmark in benchmarks {
         let name = benchmark["name"].as_str().unwrap();
         let page = Page::read(&format!("benchmarks/{name}.md"));
         assert!(page.text.contains(&format!("karat import {name} ")), "{}", page.name);
