@@ -132,10 +132,16 @@ pub(super) fn score(observed: &Observations<'_, Attack>) -> Result<Scored, EvalE
     let is_tried =
         |result: &AttackResult| result.status == AttackStatus::NotApplicable && result.attempts > 0;
     if !results.iter().any(|result| executed.contains(&result.status) || is_tried(result)) {
-        let why = results.iter().find_map(|result| result.why.clone()).unwrap_or_default();
-        return Err(EvalError::NothingMeasured(format!(
-            "nothing was executed: no attack applies to any tool (first: {why})"
-        )));
+        let reason = match facts.live.is_late {
+            true if entry.config.stop.is_made() => "the run was interrupted before any attack",
+            true => {
+                "the time limit was reached before any attack; raise it (--time-limit, `time_limit`)"
+            }
+            false => "no attack applies to any tool",
+        };
+        let why = results.iter().find_map(|result| result.why.as_ref());
+        let first = why.map(|why| format!(" (first: {why})")).unwrap_or_default();
+        return Err(EvalError::NothingMeasured(format!("nothing was executed: {reason}{first}")));
     }
     let mut warnings = Vec::new();
     match count(AttackStatus::NotJudged) {

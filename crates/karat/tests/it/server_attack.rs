@@ -166,6 +166,18 @@ fn the_line_of_a_finding_shows_it_again_with_the_root_that_it_needs() {
 }
 
 #[test]
+fn a_time_limit_without_an_attack_is_named_as_the_reason() {
+    let scratch = Scratch::new();
+    let entry =
+        "name = \"x\"\n[[attack]]\nname = \"a\"\nbuiltin = \"demo\"\ntime_limit = \"1us\"\n";
+    scratch.write("karat.toml", entry);
+    let ran = scratch.karat(&["check"]).expect(3);
+    let said = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(said.contains("the time limit was reached before any attack"), "{said}");
+    assert!(!said.contains("applies to any tool"), "{said}");
+}
+
+#[test]
 fn attacks_that_apply_to_nothing_are_not_a_pass() {
     let scratch = Scratch::new();
     let ran = attack(&scratch, &["add"], &["--class", "privilege-escalation"]);
