@@ -109,7 +109,7 @@ fn parts_that_do_not_belong_together_are_refused() {
 
     refused(&[1, 3], &["r: part 2 of 3 is missing", "--partition hash:2/3"]);
     refused(&[2], &["r: 2 of 3 parts are missing (1, 3)"]);
-    refused(&[1, 2, 3, 2], &["part 2 of 3 is there twice", journal]);
+    refused(&[1, 2, 3, 2], &["duplicate part 2 of 3", journal]);
     refused(&[1, 2, 9], &["parts/9: no such file or folder"]);
     run_part(&scratch, 4, 4, &[]).expect(0);
     refused(&[1, 2, 3, 4], &["parts/4/", "is one of 4 parts", "parts/1/", "one of 3"]);

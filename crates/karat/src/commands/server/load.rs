@@ -1,12 +1,11 @@
 //! `karat server load`: many calls at once, or at a rate, timed and reported as a check of one entry.
 
-use std::io::Read as _;
 use std::path::PathBuf;
 
 use karat_core::evaluation::{Common, Entry, Evaluation as _, RunContext, collect, report};
 use karat_core::gate::{Policy, Rule};
 use karat_core::project::Root;
-use karat_io::input::{self, Limits, write_atomic};
+use karat_io::input::{self, Limits, blocks, write_atomic};
 use karat_server::load::parts::{self, Part};
 use karat_server::load::{Condition, Config, Load};
 use karat_server::suite::Suite;
@@ -20,8 +19,9 @@ use crate::face::Terminal;
 use crate::work::until_stopped_on_one_thread;
 
 /// The bytes at the start of a file that identify it, and the largest part.
-const HEAD: u64 = 200;
+const HEAD: usize = 200;
 const MAX_PART_BYTES: u64 = 1 << 30;
+const MAX_PART_LINE: usize = 1 << 30;
 
 /// Loads a server.
 pub(crate) fn load(arguments: &LoadArgs, terminal: &Terminal) -> Result<Exit, Stop> {
@@ -60,16 +60,17 @@ pub(crate) fn merge(
     run: &CheckArgs,
     terminal: &Terminal,
 ) -> Result<Option<Exit>, Stop> {
+    let limits = Limits { bytes: MAX_PART_BYTES, line_bytes: MAX_PART_LINE, ..Limits::default() };
     let is_part = |path: &&PathBuf| {
         // Opening a pipe would wait for its other end.
         if !path.is_file() {
             return false;
         }
-        let head = std::fs::File::open(path).and_then(|file| {
-            let mut head = Vec::new();
-            file.take(HEAD).read_to_end(&mut head).map(|_| head)
-        });
-        head.is_ok_and(|head| String::from_utf8_lossy(&head).contains(parts::SCHEMA))
+        let mut start = Vec::new();
+        let read =
+            blocks(path, &limits).is_ok_and(|mut blocks| blocks.next_block(&mut start).is_ok());
+        start.truncate(HEAD);
+        read && String::from_utf8_lossy(&start).contains(parts::SCHEMA)
     };
     let count = files.iter().filter(is_part).count();
     if count == 0 {
@@ -83,7 +84,6 @@ pub(crate) fn merge(
         )));
     }
     check::ready(run)?;
-    let limits = Limits { bytes: MAX_PART_BYTES, ..Limits::default() };
     let read = |path: &PathBuf| -> Result<Part, Stop> { Ok(input::load(path, &limits)?) };
     let parts = files.iter().map(read).collect::<Result<Vec<Part>, Stop>>()?;
     let policy = parts.first().map(|part| part.policy.clone()).unwrap_or_default();

@@ -5,11 +5,13 @@ use std::io::Read as _;
 use std::path::Path;
 
 use karat_core::evaluation::{Common, Entry, Evaluation as _};
-use karat_io::input::{self, Limits};
+use karat_core::kind::Kind;
+use karat_core::report::{Item, Report, load_reports};
+use karat_io::input::Limits;
+use karat_metrics::metric;
 use karat_server::Suites;
 use karat_server::suite::Suite;
 use karat_server::suites::{AcceptSnapshots, Config, Dataset};
-use serde_json::{Value, json};
 
 use super::recording::Recording;
 use super::target;
@@ -87,18 +89,16 @@ fn last_failed(
             path.display()
         )));
     }
-    let document: Value = input::load(&path, &Limits::default())?;
-    let reports = document.get("reports").and_then(Value::as_array);
-    let of_suite = |report: &&Value| report.pointer("/dataset/id") == Some(&json!(suite.name));
-    let items = reports.into_iter().flatten().filter(of_suite).map(|report| report.get("items"));
-    let mut items = items.flatten().filter_map(Value::as_array).flatten().peekable();
+    let reports = load_reports(&path)?;
+    let of_suite = |report: &&Report| report.kind == Kind::Suite && report.dataset.id == suite.name;
+    let mut items = reports.iter().filter(of_suite).flat_map(|report| &report.items).peekable();
     if items.peek().is_none() {
         let (path, name) = (path.display(), &suite.name);
         return Err(Stop::bad_input(format!("--last-failed: {path} has no report of {name:?}")));
     }
-    let failed = |item: &&Value| item.pointer("/metrics/pass_rate") != Some(&json!(1.0));
-    let id = |item: &Value| item.get("id").and_then(Value::as_str).map(str::to_owned);
-    let found: BTreeSet<String> = items.filter(failed).filter_map(id).collect();
+    let failed =
+        |item: &&Item| item.metrics.get(&metric!("pass_rate")).copied().flatten() != Some(1.0);
+    let found: BTreeSet<String> = items.filter(failed).map(|item| item.id.clone()).collect();
     let known = |id: &String| suite.cases.iter().any(|case| case.id == *id) || id.contains('/');
     let found: BTreeSet<String> = found.into_iter().filter(known).collect();
     if found.is_empty() {
