@@ -76,7 +76,7 @@ pub(crate) fn run(arguments: &InitArgs, terminal: &Terminal) -> Result<Exit, Sto
     }
     outcome.next.extend([
         format!("karat check             {}", starters::measures(user, &target)),
-        "karat baseline update   accepts new scores, once your own system is measured".to_owned(),
+        format!("karat baseline update   {}", starters::accepts(user, &target)),
     ]);
     outcome.next.extend(ci::to_do(&wanted, origin.as_ref()));
     match terminal.json() {

@@ -283,6 +283,17 @@ pub(super) fn measures(user: User, target: &Target) -> &'static str {
     }
 }
 
+/// The use of `karat baseline update` in a fresh project.
+pub(super) fn accepts(user: User, target: &Target) -> &'static str {
+    match (user, target) {
+        // The suite is still to be written, and its scores are not worth keeping before.
+        (User::Server, Target::Command(_) | Target::Url(_)) => {
+            "accepts new scores, once you have uncommented `baseline` in karat.toml"
+        }
+        _ => "accepts new scores, once your own system is measured",
+    }
+}
+
 /// Words as a line for a shell.
 pub(super) fn shell(words: &[String]) -> String {
     let quoted: Vec<String> =
