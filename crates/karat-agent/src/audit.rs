@@ -9,6 +9,7 @@ use std::path::Path;
 
 use karat_core::dataset::{Dataset, DatasetFiles};
 use karat_core::error::EvalError;
+use karat_core::finding::DataFinding;
 use karat_core::report::DatasetRef;
 use karat_io::input::{Limits, decode};
 
@@ -18,15 +19,6 @@ use crate::tools::Tools;
 use crate::trace::ToolDefinition;
 use crate::trace::expectation::{Expectation, Tool};
 use crate::trace_set::TraceSet;
-
-/// A rule that the dataset breaks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// The task.
-    pub id: String,
-    /// The problem.
-    pub message: String,
-}
 
 /// A dataset that was read whole.
 #[derive(Debug)]
@@ -40,7 +32,7 @@ pub struct Audited {
     /// The number of tasks.
     pub tasks: usize,
     /// The problems with them, in their order, each once.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<DataFinding>,
 }
 
 /// Reads a dataset with `traces/` or `tasks/`, and says what is wrong with it.
@@ -100,7 +92,7 @@ struct Rules<'a> {
     tools: &'a Tools,
     /// Findings so far: runs of one task have the same ones.
     seen: BTreeSet<(String, String)>,
-    findings: Vec<Finding>,
+    findings: Vec<DataFinding>,
 }
 
 impl Rules<'_> {
@@ -131,7 +123,7 @@ impl Rules<'_> {
 
     fn add(&mut self, id: &str, message: String) {
         if self.seen.insert((id.to_owned(), message.clone())) {
-            self.findings.push(Finding { id: id.to_owned(), message });
+            self.findings.push(DataFinding::new(id, "traces", message));
         }
     }
 }

@@ -1,5 +1,9 @@
-//! A finding: a rule, a place, a proof. Lint, fuzz and attack report in this one shape.
+//! A finding: a rule, a place, a proof. Lint, fuzz and attack report in this one shape, and the audits of
+//! datasets in [`DataFinding`].
 
+use std::fmt;
+
+use karat_io::text::printable;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -64,4 +68,28 @@ pub struct Finding {
     pub reproduced: bool,
     /// A command line that sends the input again.
     pub replay: String,
+}
+
+/// A rule of good data that a dataset breaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataFinding<R = &'static str> {
+    /// The item, or the group of items where the finding is about all of one.
+    pub id: String,
+    /// The rule.
+    pub rule: R,
+    /// The problem.
+    pub message: String,
+}
+
+impl<R> DataFinding<R> {
+    /// A finding about an item.
+    pub fn new(id: &str, rule: R, message: impl Into<String>) -> DataFinding<R> {
+        DataFinding { id: id.to_owned(), rule, message: message.into() }
+    }
+}
+
+impl<R> fmt::Display for DataFinding<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", printable(&self.id), printable(&self.message))
+    }
 }

@@ -6,7 +6,8 @@
 //! pen: unknown keys and splits, empty ids and tools. It judges what is written, not whether it is true.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
+
+use karat_core::finding::DataFinding;
 
 use crate::dataset::{Dataset, HARD_NEGATIVE, Label, Sample};
 
@@ -33,7 +34,7 @@ pub(crate) const DENIED_SOURCES: &[&str] =
     &["MCPTox", "MCP-AttackBench", "mcp-injection-experiments"];
 
 /// The splits that there are.
-pub const SPLITS: &[&str] = &["train", "dev", "test"];
+pub(crate) const SPLITS: &[&str] = &["train", "dev", "test"];
 
 /// The rule that was broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -70,52 +71,8 @@ pub enum Rule {
     NoHardNegatives,
 }
 
-impl Rule {
-    /// The name in machine-readable output.
-    pub fn name(self) -> &'static str {
-        match self {
-            Rule::UnknownLabel => "unknown-label",
-            Rule::Empty => "empty",
-            Rule::DuplicateId => "duplicate-id",
-            Rule::MissingCategory => "missing-category",
-            Rule::Contradiction => "contradiction",
-            Rule::MissingSource => "missing-source",
-            Rule::MissingLicence => "missing-licence",
-            Rule::LicenceNotAllowed => "licence-not-allowed",
-            Rule::SourceDenied => "source-denied",
-            Rule::MissingResembles => "missing-resembles",
-            Rule::UnknownResembles => "unknown-resembles",
-            Rule::EmptyId => "empty-id",
-            Rule::UnknownKey => "unknown-key",
-            Rule::UnknownSplit => "unknown-split",
-            Rule::NoHardNegatives => "no-hard-negatives",
-        }
-    }
-}
-
-/// One thing that speaks against the corpus.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// The entry, or the category where the finding is about all of one.
-    pub id: String,
-    /// The rule that was broken.
-    pub rule: Rule,
-    /// The problem.
-    pub message: String,
-}
-
-impl Finding {
-    pub(crate) fn new(id: &str, rule: Rule, message: impl Into<String>) -> Finding {
-        Finding { id: id.to_owned(), rule, message: message.into() }
-    }
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = karat_io::text::printable(&self.message);
-        write!(f, "{}: {shown}", karat_io::text::printable(&self.id))
-    }
-}
+/// A rule that the corpus breaks.
+pub type Finding = DataFinding<Rule>;
 
 /// Everything that speaks against publishing the corpus, in the order of ids.
 pub fn audit(dataset: &Dataset) -> Vec<Finding> {

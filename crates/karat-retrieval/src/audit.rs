@@ -2,9 +2,11 @@
 //!
 //! Near-identical descriptions may be only inside a declared group; a query must not repeat the
 //! words of the tool it asks for, unless it is of kind `direct`; a server's queries must not be
-//! spread over train and test. Each breach is a [`Finding`] that names what to change.
+//! spread over train and test. Each breach is a [`DataFinding`] that names what to change.
 
 use std::collections::{BTreeMap, BTreeSet};
+
+use karat_core::finding::DataFinding;
 
 use crate::dataset::{Dataset, Query, Tool};
 use crate::engines::bm25::own_text;
@@ -29,19 +31,8 @@ const FUNCTION_WORDS: &str = "about after again also already always am another b
     onto other own same shall she some such still too very were whatever whichever whom why without \
     yet ll re ve don doesn isn aren wasn";
 
-/// A rule that the dataset breaks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// The rule.
-    pub rule: &'static str,
-    /// The query, tool or group.
-    pub id: String,
-    /// The problem.
-    pub message: String,
-}
-
 /// All findings, in the order of the rules.
-pub fn audit(dataset: &Dataset) -> Vec<Finding> {
+pub fn audit(dataset: &Dataset) -> Vec<DataFinding> {
     let mut findings = Vec::new();
     groups(dataset, &mut findings);
     near_identical(dataset, &mut findings);
@@ -58,11 +49,11 @@ pub fn audit(dataset: &Dataset) -> Vec<Finding> {
     findings
 }
 
-fn finding(rule: &'static str, id: &str, message: String) -> Finding {
-    Finding { rule, id: id.to_owned(), message }
+fn finding(rule: &'static str, id: &str, message: String) -> DataFinding {
+    DataFinding::new(id, rule, message)
 }
 
-fn groups(dataset: &Dataset, findings: &mut Vec<Finding>) {
+fn groups(dataset: &Dataset, findings: &mut Vec<DataFinding>) {
     for group in &dataset.groups {
         let servers: BTreeSet<&str> = group
             .tools
@@ -79,7 +70,7 @@ fn groups(dataset: &Dataset, findings: &mut Vec<Finding>) {
     }
 }
 
-fn near_identical(dataset: &Dataset, findings: &mut Vec<Finding>) {
+fn near_identical(dataset: &Dataset, findings: &mut Vec<DataFinding>) {
     let mut together: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for group in &dataset.groups {
         for tool in &group.tools {
@@ -126,7 +117,7 @@ fn word_pairs(text: &str) -> BTreeSet<(String, String)> {
     words.windows(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect()
 }
 
-fn shape(query: &Query, findings: &mut Vec<Finding>) {
+fn shape(query: &Query, findings: &mut Vec<DataFinding>) {
     let mut wrong = |rule, message: String| findings.push(finding(rule, &query.id, message));
     // Kinds are for slices, and everyone has their own; a split has a meaning.
     if query.kind.is_none() {
@@ -163,7 +154,7 @@ fn overlap(
     query: &Query,
     tools: &BTreeMap<&str, &Tool>,
     stop: &BTreeSet<&str>,
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<DataFinding>,
 ) {
     let content = |text: &str| -> BTreeSet<String> {
         words(text)
@@ -225,7 +216,7 @@ fn stem(word: &str) -> String {
 }
 
 /// A server whose queries are in both train and test lets a tuned description leak into the score.
-fn leaks(dataset: &Dataset, findings: &mut Vec<Finding>) {
+fn leaks(dataset: &Dataset, findings: &mut Vec<DataFinding>) {
     let mut splits: BTreeMap<&str, BTreeMap<&str, &str>> = BTreeMap::new();
     for query in &dataset.queries {
         let Some(split) = query.split.as_deref() else { continue };

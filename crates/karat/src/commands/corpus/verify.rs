@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use karat_core::dataset::DatasetFiles;
+use karat_core::finding::DataFinding;
 use karat_core::report::DatasetRef;
 use karat_detection::dataset::{Dataset as Threats, Sample};
 use karat_detection::shortcuts::{self, Shortcuts};
@@ -22,18 +23,11 @@ struct Checked {
     dataset: DatasetRef,
     /// The size of its content.
     holds: Vec<(&'static str, usize)>,
-    findings: Vec<Finding>,
+    findings: Vec<DataFinding>,
+    /// True if the findings are a matter of taste, which fail only with --strict.
+    is_lint: bool,
     /// The search for shortcuts, of a labelled corpus, or the reason why there was none.
     shortcuts: Option<Result<Shortcuts, String>>,
-}
-
-/// A rule of good data that an entry does not follow.
-struct Finding {
-    rule: &'static str,
-    /// A matter of taste; it fails only with --strict.
-    lint: bool,
-    id: String,
-    message: String,
 }
 
 /// The number of findings of one rule that are shown.
@@ -55,7 +49,7 @@ pub(super) fn run(arguments: &VerifyArgs, terminal: &Terminal) -> Result<Exit, S
     } else {
         tools(folder())?
     };
-    let Checked { dataset, holds, findings, shortcuts } = checked;
+    let Checked { dataset, holds, findings, is_lint, shortcuts } = checked;
     let mut warnings = karat_detection::tuning_guard::warnings_of_project(
         &arguments.folder,
         Path::new("karat.toml"),
@@ -69,7 +63,7 @@ pub(super) fn run(arguments: &VerifyArgs, terminal: &Terminal) -> Result<Exit, S
         let findings: Vec<Value> = findings
             .iter()
             .map(
-                |Finding { rule, lint, id, message }| json!({"rule": rule, "lint": lint, "id": id, "message": message}),
+                |DataFinding { rule, id, message }| json!({"rule": rule, "lint": is_lint, "id": id, "message": message}),
             )
             .collect();
         terminal.print_json(&json!({
@@ -99,7 +93,7 @@ pub(super) fn run(arguments: &VerifyArgs, terminal: &Terminal) -> Result<Exit, S
             holds.join(", "),
             if arguments.folder.is_file() { "" } else { "digests and " }
         );
-        text.push_str(&lint(&findings));
+        text.push_str(&by_rule(&findings, is_lint));
         match &shortcuts {
             Some(Ok(found)) => text.push_str(&found.lines()),
             Some(Err(reason)) => text.push_str(&format!("{reason}\n")),
@@ -110,8 +104,7 @@ pub(super) fn run(arguments: &VerifyArgs, terminal: &Terminal) -> Result<Exit, S
         }
         terminal.print(&text)?;
     }
-    let broken = findings.iter().filter(|finding| !finding.lint || arguments.strict).count();
-    match broken {
+    match if is_lint && !arguments.strict { 0 } else { findings.len() } {
         0 => Ok(Exit::Pass),
         1 => Err(Stop::bad_input("1 rule is broken")),
         n => Err(Stop::bad_input(format!("{n} rules are broken"))),
@@ -119,19 +112,16 @@ pub(super) fn run(arguments: &VerifyArgs, terminal: &Terminal) -> Result<Exit, S
 }
 
 /// The findings by rule: how many there are, and the first of them.
-fn lint(findings: &[Finding]) -> String {
-    let mut rules: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
+fn by_rule(findings: &[DataFinding], is_lint: bool) -> String {
+    let (kind, most) = if is_lint { ("lint", EXAMPLES) } else { ("broken", usize::MAX) };
+    let mut rules: BTreeMap<&str, Vec<&DataFinding>> = BTreeMap::new();
     for finding in findings {
         rules.entry(finding.rule).or_default().push(finding);
     }
     let mut text = String::new();
     for (rule, found) in rules {
-        let (kind, most) = match found.iter().all(|finding| finding.lint) {
-            true => ("lint", EXAMPLES),
-            false => ("broken", usize::MAX),
-        };
         text.push_str(&format!("{kind}: {rule}: {}\n", found.len()));
-        for Finding { id, message, .. } in found.iter().take(most) {
+        for DataFinding { id, message, .. } in found.iter().take(most) {
             let id = if id.is_empty() { "(no id)" } else { id };
             text.push_str(&format!("  {}: {}\n", printable(id), printable(message)));
         }
@@ -151,15 +141,8 @@ fn tools(files: DatasetFiles) -> Result<Checked, Stop> {
             ("queries", dataset.queries.len()),
             ("groups", dataset.groups.len()),
         ],
-        findings: findings
-            .into_iter()
-            .map(|found| Finding {
-                rule: found.rule,
-                lint: true,
-                id: found.id,
-                message: found.message,
-            })
-            .collect(),
+        findings,
+        is_lint: true,
         shortcuts: None,
         dataset: dataset.reference,
     })
@@ -175,13 +158,9 @@ fn threats(dataset: Threats) -> Checked {
         ],
         findings: findings
             .into_iter()
-            .map(|found| Finding {
-                rule: "threats",
-                lint: false,
-                id: found.id,
-                message: found.message,
-            })
+            .map(|found| DataFinding::new(&found.id, "threats", found.message))
             .collect(),
+        is_lint: false,
         shortcuts: Some(shortcuts::audit(&dataset)),
         dataset: dataset.reference,
     }
@@ -193,14 +172,8 @@ fn behaviour(files: DatasetFiles) -> Result<Checked, Stop> {
     let mut holds =
         vec![("tools", audited.tools), ("tasks", audited.tasks), ("traces", audited.traces)];
     holds.retain(|(_, count)| *count > 0);
-    let findings = audited.findings.into_iter();
-    let findings = findings.map(|found| Finding {
-        rule: "traces",
-        lint: false,
-        id: found.id,
-        message: found.message,
-    });
-    Ok(Checked { dataset: audited.reference, holds, findings: findings.collect(), shortcuts: None })
+    let (dataset, findings) = (audited.reference, audited.findings);
+    Ok(Checked { dataset, holds, findings, is_lint: false, shortcuts: None })
 }
 
 fn against_lock(path: &Path, folder: &Path, terminal: &Terminal) -> Result<Exit, Stop> {
