@@ -19,7 +19,7 @@ use karat_core::kind::Kind;
 use karat_core::observed::{Difference, Observed, Trajectory};
 use karat_core::project::Root;
 use karat_core::report::{DatasetRef, Item, ItemError, SystemRef};
-use karat_io::text::printable;
+use karat_io::text::{first_few, printable};
 use karat_metrics::MetricId;
 use karat_metrics::calls::{Call, Equality, Value};
 use serde::{Deserialize, Serialize};
@@ -188,9 +188,8 @@ pub fn not_compared<'t>(tasks: impl IntoIterator<Item = &'t Trajectory>) -> Opti
 }
 
 fn only_in(run: &str, ids: &[String]) -> Option<String> {
-    let first = ids[..ids.len().min(NAMED)].join(", ");
-    let more = if ids.len() > NAMED { ", …" } else { "" };
-    let text = format!("{} tasks are only in the {run} run: {first}{more}", ids.len());
+    let first = first_few(ids, NAMED);
+    let text = format!("{} tasks are only in the {run} run: {first}", ids.len());
     (!ids.is_empty()).then_some(text)
 }
 

@@ -9,6 +9,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use karat_core::error::EvalError;
+use karat_io::text::first_few;
 use karat_metrics::stats::{self, Alternative, sign_flip};
 use serde::Serialize;
 
@@ -325,8 +326,7 @@ impl Upgrade {
 /// The first few ids.
 fn listed<'i>(ids: impl Iterator<Item = &'i str>) -> String {
     let all: Vec<&str> = ids.collect();
-    let more = if all.len() > 20 { ", …" } else { "" };
-    format!("{}{more}", all[..all.len().min(20)].join(", "))
+    first_few(&all, 20)
 }
 
 #[cfg(test)]

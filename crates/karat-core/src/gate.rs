@@ -21,7 +21,7 @@ use crate::baseline::Baseline;
 use crate::compare::{self, CompareError, SliceKey};
 use crate::paired::{ROUNDING, scores};
 use crate::report::{Better, Check, Gate, Item, Measured, NotCompared, Report, Verdict};
-use karat_io::text::printable;
+use karat_io::text::{first_few, printable};
 
 /// The error probability of every decision.
 const ALPHA: f64 = 0.05;
@@ -172,7 +172,7 @@ fn hint(nearest: &Option<String>) -> String {
 impl GateError {
     /// The metric, slice or key of the gate that it is about.
     #[must_use]
-    pub fn subject(&self) -> Option<&str> {
+    pub(crate) fn subject(&self) -> Option<&str> {
         match self {
             GateError::UnknownMetric { id, .. }
             | GateError::NotComputed { id, .. }
@@ -261,7 +261,7 @@ impl Policy {
     ///
     /// # Errors
     /// If the slice is not written as one.
-    pub fn target<'t>(&self, name: &'t str) -> Result<(&'t str, Option<SliceKey>), GateError> {
+    pub(crate) fn target<'t>(&self, name: &'t str) -> Result<(&'t str, Option<SliceKey>), GateError> {
         match name.split_once(" on ") {
             Some((id, slice)) => Ok((id.trim(), Some(parse_slice(slice.trim())?))),
             None => Ok((name, self.slice_key()?)),
@@ -677,9 +677,8 @@ fn protect(protected: &Protected, aligned: Option<&Aligned<'_>>) -> Result<Check
 }
 
 fn list(items: &[String]) -> String {
-    match items.len() {
-        0 => String::new(),
-        n if n <= NAMED => format!(": {}", items.join(", ")),
-        n => format!(": {} and {} more", items[..NAMED].join(", "), n - NAMED),
+    match items.is_empty() {
+        true => String::new(),
+        false => format!(": {}", first_few(items, NAMED)),
     }
 }

@@ -13,6 +13,7 @@ use karat_core::dataset::{IfFrozen, Manifest, Meta, Version};
 use karat_core::label::{entry_name, numbered_entry_name};
 use karat_core::project::FILE;
 use karat_io::input;
+use karat_io::text::first_few;
 
 use crate::outcomes::{Accounting, Published, Row, Tags, Task};
 use crate::{Benchmark, ImportError};
@@ -416,11 +417,11 @@ impl Writer {
             self.count("published figures", 1);
         }
         if !without.is_empty() {
-            let (figures, systems) = (without.values().sum::<u64>(), without.len());
-            let first = without.keys().take(3).map(|name| input::shown(name)).collect::<Vec<_>>();
-            let (first, more) = (first.join(", "), if systems > 3 { ", …" } else { "" });
+            let figures = without.values().sum::<u64>();
+            let names: Vec<_> = without.keys().map(|name| input::shown(name)).collect();
+            let first = first_few(&names, 3);
             self.note(format!(
-                "{figures} published figures were not compared: no outcomes for {first}{more}"
+                "{figures} published figures were not compared: no outcomes for {first}"
             ));
         }
         let figures = self.counts.contains_key("published figures");

@@ -9,6 +9,19 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value};
 
 /// A parsed template.
+///
+/// ```
+/// use karat_io::template::Template;
+///
+/// let url = Template::parse("/search?q={query}&limit={limit}")?;
+/// assert_eq!(url.placeholders().collect::<Vec<_>>(), ["query", "limit"]);
+/// let filled = url.fill(|name| match name {
+///     "limit" => Ok("5".to_owned()),
+///     other => Err(format!("unknown placeholder {other}")),
+/// });
+/// assert_eq!(filled, Err("unknown placeholder query".to_owned()));
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     parts: Vec<Part>,
@@ -90,6 +103,18 @@ impl Template {
 ///
 /// # Errors
 /// If a string is not a valid template, or names a placeholder that `values` does not have.
+///
+/// # Examples
+///
+/// ```
+/// use karat_io::template::fill_json;
+/// use serde_json::{Map, json};
+///
+/// let values = Map::from_iter([("query".to_owned(), json!("mail")), ("limit".to_owned(), json!(5))]);
+/// let filled = fill_json(&json!({"text": "find {query}", "limit": "{limit}"}), &values)?;
+/// assert_eq!(filled, json!({"text": "find mail", "limit": 5}));
+/// # Ok::<(), String>(())
+/// ```
 pub fn fill_json(template: &Value, values: &Map<String, Value>) -> Result<Value, String> {
     match template {
         Value::String(text) => fill_string(text, values),
@@ -139,6 +164,36 @@ pub fn percent_encoded(text: &str) -> String {
         }
     }
     encoded
+}
+
+/// Text with `%XX` replaced by the byte, or unchanged if the bytes are not UTF-8.
+///
+/// ```
+/// use karat_io::template::percent_decoded;
+///
+/// assert_eq!(percent_decoded("a%20b%C3%A9"), "a b\u{e9}");
+/// assert_eq!(percent_decoded("100 % of %ff"), "100 % of %ff");
+/// ```
+#[must_use]
+pub fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        let digits = after.get(..2).filter(|_| byte == b'%');
+        let digits = digits.filter(|digits| digits.iter().all(u8::is_ascii_hexdigit));
+        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(code) => {
+                bytes.push(code);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(byte);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
 
 #[cfg(test)]

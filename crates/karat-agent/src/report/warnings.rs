@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use karat_core::evaluation;
-use karat_io::text::{count, printable};
+use karat_io::text::{count, first_few, printable};
 
 use super::numbers::LISTED;
 use crate::judge::Verdicts;
@@ -69,14 +69,9 @@ fn noted(note: &str, number: u64) -> String {
 fn listed(label: &str, counts: impl IntoIterator<Item = (String, u64)>) -> Option<String> {
     let mut all: Vec<(String, u64)> = counts.into_iter().collect();
     all.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    let more = match all.len().saturating_sub(LISTED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    all.truncate(LISTED);
-    let first: Vec<String> =
+    let all: Vec<String> =
         all.iter().map(|(name, count)| format!("{} ({count})", printable(name))).collect();
-    (!first.is_empty()).then(|| format!("{label}: {}{more}", first.join(", ")))
+    (!all.is_empty()).then(|| format!("{label}: {}", first_few(&all, LISTED)))
 }
 
 /// The rules behind the numbers.

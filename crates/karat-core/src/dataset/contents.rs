@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use karat_io::text::first_few;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
@@ -80,7 +81,7 @@ pub struct Changes {
 
 impl Changes {
     /// The changes from one set of parts to another.
-    pub fn between(
+    pub(crate) fn between(
         before: &BTreeMap<String, Fingerprint>,
         after: &BTreeMap<String, Fingerprint>,
     ) -> Changes {
@@ -99,7 +100,7 @@ impl Changes {
     }
 
     /// Returns whether nothing changed.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty()
     }
 }
@@ -118,7 +119,7 @@ pub struct DataChange {
 
 impl DataChange {
     /// The changes from one dataset to another.
-    pub fn between(before: &Contents, after: &Contents) -> DataChange {
+    pub(crate) fn between(before: &Contents, after: &Contents) -> DataChange {
         DataChange {
             corpus: Changes::between(&before.corpus, &after.corpus),
             items: Changes::between(&before.items, &after.items),
@@ -127,7 +128,7 @@ impl DataChange {
     }
 
     /// The ids of items that are the same on both sides.
-    pub fn is_same(&self, id: &str) -> bool {
+    pub(crate) fn is_same(&self, id: &str) -> bool {
         let Changes { added, removed, changed } = &self.items;
         let has = |ids: &Vec<String>| ids.binary_search_by(|one| one.as_str().cmp(id)).is_ok();
         !(has(added) || has(removed) || has(changed))
@@ -140,7 +141,7 @@ impl DataChange {
             [(changed, "changed"), (added, "added"), (removed, "removed")]
                 .into_iter()
                 .filter(|(ids, _)| !ids.is_empty())
-                .map(|(ids, what)| format!("{} {what} ({})", ids.len(), named(ids, most)))
+                .map(|(ids, what)| format!("{} {what} ({})", ids.len(), first_few(ids, most)))
                 .collect()
         };
         let mut lines = Vec::new();
@@ -153,15 +154,6 @@ impl DataChange {
             lines.push(format!("the {items} changed: {kinds}; left out of the comparison"));
         }
         lines
-    }
-}
-
-/// The first ids of a list, and the number of the others.
-fn named(ids: &[String], most: usize) -> String {
-    let names = ids.iter().take(most).map(String::as_str).collect::<Vec<_>>().join(", ");
-    match ids.len().saturating_sub(most) {
-        0 => names,
-        more => format!("{names} and {more} more"),
     }
 }
 

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use jsonschema::{Uri, uri};
+use karat_io::template::percent_decoded;
 use serde_json::{Map, Value};
 
 use super::error::{SchemaError, place};
@@ -314,27 +315,6 @@ fn address(value: &Value) -> usize {
 
 fn without_fragment(uri: &str) -> &str {
     uri.split('#').next().unwrap_or_default()
-}
-
-/// `%20` and the like replaced, where that gives UTF-8.
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        let digits = after.get(..2).filter(|_| byte == b'%');
-        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(code) => {
-                bytes.push(code);
-                rest = &after[2..];
-            }
-            None => {
-                bytes.push(byte);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
 
 /// The JSON pointer to a part of a schema.

@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use karat_io::input::{create_folder, refuse_links};
+use karat_io::template::percent_encoded;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use crate::error::HistoryError;
@@ -50,15 +51,9 @@ fn immutable(path: &Path) -> Result<Connection, HistoryError> {
         path: path.to_owned(),
         source: Box::new(error),
     })?;
-    let mut address = String::from("file:");
-    for byte in absolute.to_string_lossy().bytes() {
-        match byte {
-            b'/' | b'.' | b'-' | b'_' => address.push(char::from(byte)),
-            _ if byte.is_ascii_alphanumeric() => address.push(char::from(byte)),
-            other => address.push_str(&format!("%{other:02X}")),
-        }
-    }
-    address.push_str("?mode=ro&immutable=1");
+    let absolute = absolute.to_string_lossy();
+    let folders: Vec<String> = absolute.split('/').map(percent_encoded).collect();
+    let address = format!("file:{}?mode=ro&immutable=1", folders.join("/"));
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_URI
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;

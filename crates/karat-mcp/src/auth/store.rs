@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use karat_io::private_file;
 use karat_io::redact::LateSecrets;
+use karat_io::text::hex;
 use reqwest::Url;
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
@@ -206,7 +207,7 @@ pub(super) fn key_of(server: &Url) -> String {
 /// The file of a login: its name says nothing, and no part of it comes from a server.
 fn path_of(folder: &Path, server: &str, issuer: &str) -> PathBuf {
     let key = digest(&SHA256, format!("{server}\n{issuer}").as_bytes());
-    let name: String = key.as_ref().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    let name = hex(&key.as_ref()[..16]);
     folder.join(format!("{name}.json"))
 }
 

@@ -12,6 +12,7 @@ use std::process::{Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use karat_io::text::hex;
 use karat_mcp::serve::{Offer, ProtocolError, Respond};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -222,7 +223,7 @@ impl Respond for Vulnerable {
                 failed("pages of this machine are not fetched, and there are no others")
             }
             "settings_unsafe" => said(&settings()),
-            "settings_hidden_unsafe" => said(&hexadecimal(&settings())),
+            "settings_hidden_unsafe" => said(&hex(settings().as_bytes())),
             "settings_safe" => said("KARAT_CANARY_SECRET (hidden)"),
             "count_unsafe" => counted(arguments, None),
             "count_safe" => counted(arguments, Some(MAX_LINES)),
@@ -338,10 +339,6 @@ fn settings() -> String {
         .collect();
     settings.sort();
     settings.join("\n")
-}
-
-fn hexadecimal(text: &str) -> String {
-    text.bytes().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn counted(arguments: &Value, most: Option<u64>) -> Value {

@@ -5,6 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
+use karat_io::template::percent_decoded;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -272,25 +273,6 @@ fn is_null(schema: &Value) -> bool {
         }
         _ => false,
     }
-}
-
-fn percent_decoded(name: &str) -> String {
-    let mut bytes = Vec::with_capacity(name.len());
-    let mut rest = name.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let code = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-        match (first, code.and_then(|digits| u8::from_str_radix(digits, 16).ok())) {
-            (b'%', Some(byte)) => {
-                bytes.push(byte);
-                rest = &after[2..];
-            }
-            _ => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

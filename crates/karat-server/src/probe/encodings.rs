@@ -3,6 +3,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use karat_io::text::hex;
 
 /// The encoding in which a token occurs in a text, if it does.
 #[must_use]
@@ -13,7 +14,7 @@ pub(crate) fn find_encoded(text: &str, token: &str) -> Option<&'static str> {
     let lower = text.to_ascii_lowercase();
     if text.contains(token) {
         Some("as plain text")
-    } else if lower.contains(&hexadecimal(token)) {
+    } else if lower.contains(&hex(token.as_bytes())) {
         Some("as hexadecimal")
     } else if lower.contains(&reversed(token)) {
         Some("reversed")
@@ -27,14 +28,10 @@ pub(crate) fn find_encoded(text: &str, token: &str) -> Option<&'static str> {
 /// Every form of a token that [`find_encoded`] finds.
 #[must_use]
 pub(crate) fn encoded_forms(token: &str) -> Vec<String> {
-    let hex = hexadecimal(token);
-    let mut forms = vec![token.to_owned(), reversed(token), hex.to_uppercase(), hex];
+    let digits = hex(token.as_bytes());
+    let mut forms = vec![token.to_owned(), reversed(token), digits.to_uppercase(), digits];
     forms.extend(base64_forms(token));
     forms
-}
-
-fn hexadecimal(token: &str) -> String {
-    token.bytes().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn reversed(token: &str) -> String {

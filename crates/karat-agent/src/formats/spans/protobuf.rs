@@ -4,6 +4,7 @@
 //! bytes that are there, values nest to a limit, and the number of values in a message is bounded, since
 //! two bytes can say "an empty value" and memory for it is a hundred times that.
 
+use karat_io::text::hex;
 use serde_json::{Map, Value, json};
 
 /// The depth of values in values, and the number of fields of one message.
@@ -285,10 +286,6 @@ fn varint(bytes: &mut &[u8]) -> Decoded<u64> {
 /// Returns whether a record is a log record: the first field of a span is its id, which is bytes.
 fn is_log_record(mut record: &[u8]) -> bool {
     !matches!(varint(&mut record), Ok(tag) if tag >> 3 <= 2 && tag & 7 == 2)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -156,16 +156,7 @@ pub(super) async fn ended() {
 
 /// The path of a server. Names come from corpora and may contain anything.
 pub(super) fn path(name: &str) -> String {
-    let mut path = String::from("/");
-    for byte in name.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
-                path.push(char::from(byte));
-            }
-            other => path.push_str(&format!("%{other:02X}")),
-        }
-    }
-    path + "/mcp"
+    format!("/{}/mcp", karat_io::template::percent_encoded(name))
 }
 
 fn chosen(
