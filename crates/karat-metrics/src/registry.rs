@@ -96,17 +96,19 @@ pub fn leading() -> &'static [MetricId] {
 }
 
 /// Returns the known id that is nearest to a mistyped one, with the cut-off of the mistyped id, if
-/// one is near enough.
+/// one is near enough: one mistake is allowed for every three letters.
 ///
 /// ```
 /// use karat_metrics::registry;
 ///
 /// assert_eq!(registry::nearest("recal@5").as_deref(), Some("recall@5"));
+/// assert_eq!(registry::nearest("nope"), None);
 /// assert_eq!(registry::nearest("something else entirely"), None);
 /// ```
 #[must_use]
 pub fn nearest(id: &str) -> Option<String> {
     let (stem, cutoff) = split_cutoff(id);
+    let allowed = (stem.chars().count() / 3).max(1);
     let number = cutoff.filter(|cutoff| parse_cutoff(&cutoff.as_bytes()[1..]).is_some());
     all()
         .map(|metric| {
@@ -119,7 +121,7 @@ pub fn nearest(id: &str) -> Option<String> {
             // Among equally near ones, prefer those that agree in having a cut-off.
             (distance, known_cutoff.is_some() != cutoff.is_some(), spelled)
         })
-        .filter(|(distance, _, spelled)| *distance <= 2.max(spelled.len() / 4))
+        .filter(|(distance, ..)| *distance <= allowed)
         .min()
         .map(|(_, _, spelled)| spelled)
 }

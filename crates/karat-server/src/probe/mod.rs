@@ -189,6 +189,6 @@ mod tests {
     fn an_unknown_name_is_refused_with_the_nearest_known_one() {
         let error = check_known("allow", "rule", &["crsh".into()], ["hang", "crash"].into_iter());
         let error = error.unwrap_err().to_string();
-        assert_eq!(error, "`allow`: there is no rule \"crsh\" (did you mean \"crash\"?)");
+        assert_eq!(error, "`allow`: no rule \"crsh\" (did you mean \"crash\"?)");
     }
 }
