@@ -9,6 +9,7 @@ use karat_core::error::EvalError;
 use karat_io::text::clip;
 
 use crate::error::{in_line, nothing_to_score};
+use crate::formats::file_stem;
 use crate::prices::Prices;
 use crate::read::{Bad, TraceFiles};
 pub use crate::read_stats::{Counts, Failures, ReadStats};
@@ -47,15 +48,6 @@ impl TraceSource<'_> {
     pub(crate) fn name(&self) -> String {
         file_stem(self.first_file())
     }
-}
-
-/// A file's name without the extensions of traces.
-pub(crate) fn file_stem(path: &Path) -> String {
-    let mut name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    for end in [".gz", ".zst", ".jsonl", ".json", ".eval", ".binpb"] {
-        name = name.strip_suffix(end).unwrap_or(&name).to_owned();
-    }
-    name
 }
 
 /// A number that is different for different keys of traces: 128 bits, so that two keys never share

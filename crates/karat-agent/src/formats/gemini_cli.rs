@@ -12,9 +12,8 @@ use serde_json::{Value, json};
 
 use super::chat::added;
 use super::dialog::{Dialog, plain_text};
+use super::importer::{Importer, Position, file_stem};
 use super::spans::time::nanoseconds;
-use super::{Importer, Position};
-use crate::intake::file_stem;
 use crate::trace::fields::typed;
 use crate::trace::{Invalid, Trace, Usage};
 

@@ -10,8 +10,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{Importer, Position};
-use crate::intake::file_stem;
+use super::importer::{Importer, Position, file_stem};
 use crate::trace::fields::{Fields, is_list, list};
 use crate::trace::{Arguments, CallError, CallMade, Invalid, ToolDefinition, Trace};
 

@@ -9,9 +9,8 @@ use serde_json::{Value, json};
 
 use super::chat::{added, usage_of};
 use super::dialog::{Dialog, arguments_of, error_of, plain_text};
+use super::importer::{Importer, Position, file_stem};
 use super::spans::time::nanoseconds;
-use super::{Importer, Position};
-use crate::intake::file_stem;
 use crate::trace::fields::typed;
 use crate::trace::{Arguments, CallMade, Invalid, Trace, Usage};
 

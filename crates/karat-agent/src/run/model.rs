@@ -88,8 +88,7 @@ impl Model {
     }
 
     /// The URL of requests.
-    #[must_use]
-    pub fn url(&self) -> String {
+    pub(super) fn url(&self) -> String {
         let base = self.endpoint.trim_end_matches('/');
         match self.api {
             Api::Anthropic => format!("{base}/messages"),

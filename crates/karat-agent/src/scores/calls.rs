@@ -6,7 +6,7 @@ use karat_metrics::calls::expected::Expected;
 use karat_metrics::calls::json::Reader;
 use karat_metrics::calls::{self, Call, Object, f1, traces};
 
-use super::{Own, Score, TraceScore, yes};
+use super::score::{Own, Score, TraceScore, yes};
 use crate::metric::CallMetric;
 use crate::trace::expectation::{Expectation, Hit, NO_ARGUMENTS, object};
 use crate::trace::{Arguments, CallMade, Trace};

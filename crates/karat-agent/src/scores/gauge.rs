@@ -1,7 +1,7 @@
 //! The dimensions of MCPGauge that one trace shows: proactivity, compliance, unneeded calls.
 
 use super::calls::{Calls, MAX_PAIRS, TOO_MANY};
-use super::{Own, Score, TraceScore, yes};
+use super::score::{Own, Score, TraceScore, yes};
 use crate::trace::expectation::{Expectation, NO_ARGUMENTS, Tool};
 use crate::trace::{Arguments, CallMade, CallOutcome};
 

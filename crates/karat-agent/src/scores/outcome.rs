@@ -1,7 +1,7 @@
 //! The outcome of a task: answer, state, success.
 
 use super::calls::forbidden;
-use super::{Own, Score, TraceScore, yes};
+use super::score::{Own, Score, TraceScore, yes};
 use crate::trace::expectation::Expectation;
 use crate::trace::{Outcome, Trace};
 
