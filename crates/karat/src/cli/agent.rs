@@ -7,7 +7,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use karat_agent::TraceFormat;
 use karat_core::partition::Partition;
 
-use super::{CheckArgs, FormatArgs, Given};
+use super::check::{CheckArgs, FormatArgs};
+use super::given::Given;
 
 #[derive(Subcommand)]
 pub(crate) enum AgentCommand {

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::ReachArgs;
-use super::server::SERVER;
+use super::target::{ReachArgs, SERVER};
 
 #[derive(Subcommand)]
 pub(crate) enum CorpusCommand {

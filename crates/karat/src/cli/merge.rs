@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{CheckAllArgs, CheckArgs};
+use super::check::{CheckAllArgs, CheckArgs};
 
 #[derive(Args)]
 pub(crate) struct MergeArgs {

@@ -2,6 +2,7 @@
 //! arguments and the [`GlobalArgs`] that all of them share.
 
 mod agent;
+mod check;
 mod corpus;
 mod detection;
 mod given;
@@ -15,16 +16,16 @@ mod resilience;
 mod retrieval;
 mod search;
 mod server;
+mod target;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use karat_core::partition::Partition;
 
 pub(crate) use agent::*;
+pub(crate) use check::*;
 pub(crate) use corpus::*;
 pub(crate) use detection::*;
-pub(crate) use given::*;
 pub(crate) use history::*;
 pub(crate) use import::*;
 pub(crate) use init::*;
@@ -35,6 +36,7 @@ pub(crate) use resilience::*;
 pub(crate) use retrieval::*;
 pub(crate) use search::*;
 pub(crate) use server::*;
+pub(crate) use target::*;
 
 /// Measure MCP servers, tool search, scanners and agents against golden sets, and fail the build
 /// when a measurement gets worse.
@@ -147,134 +149,11 @@ pub(crate) struct CommentArgs {
     pub(crate) link: Option<String>,
 }
 
-#[derive(Args)]
-pub(crate) struct CheckAllArgs {
-    #[command(flatten)]
-    pub(crate) check: CheckArgs,
-    /// Measure only the entries of this evaluation: server, agent, retrieval, detection,
-    /// resilience
-    #[arg(long, value_name = "NAME")]
-    pub(crate) evaluation: Option<String>,
-    /// Also add the report to a history: FILE, or by default the one that karat.toml names, or
-    /// karat-history.sqlite
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
-    #[arg(conflicts_with = "partition")]
-    pub(crate) history: Option<Option<PathBuf>>,
-    /// Open the report in a browser
-    #[arg(long)]
-    pub(crate) open: bool,
-    /// Measure again whenever a file of the project changes, until Ctrl-C: the entries that use the
-    /// file, or all of them
-    #[arg(long, conflicts_with_all = ["json", "history", "open"])]
-    pub(crate) watch: bool,
-}
-
-#[derive(Args, Clone)]
-pub(crate) struct CheckArgs {
-    /// The project file or its folder [default: karat.toml in this folder or the nearest parent]
-    pub(crate) project: Option<PathBuf>,
-    /// Use the bundled project
-    #[arg(long, conflicts_with = "project")]
-    pub(crate) bundled: bool,
-    /// The folder for reports and run journals
-    #[arg(long, value_name = "DIR", default_value = "karat-report")]
-    pub(crate) out: PathBuf,
-    /// Also write FILE; the format follows from the extension (.json .html .md .xml .sarif .agent.md
-    /// .badge.json .score-report.json)
-    #[arg(short = 'o', long = "output", value_name = "FILE")]
-    pub(crate) outputs: Vec<PathBuf>,
-    /// Continue an interrupted run, reusing the answers in its journal
-    #[arg(long)]
-    pub(crate) resume: bool,
-    /// True if the command has `--resume` at all
-    #[arg(skip = true)]
-    pub(crate) can_resume: bool,
-    /// Measure one part of the items, such as hash:1/8 for the first of eight, and leave the report to
-    /// `karat merge`
-    #[arg(long, value_name = "hash:PART/PARTS", conflicts_with_all = ["outputs", "strict"])]
-    pub(crate) partition: Option<Partition>,
-    /// Exit with code 4 if a rule is inconclusive
-    #[arg(long)]
-    pub(crate) strict: bool,
-    /// Only the entry NAME
-    #[arg(long, value_name = "NAME")]
-    pub(crate) only: Option<String>,
-    /// The folder for tables, of commands that write any
-    #[arg(skip)]
-    pub(crate) parquet: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) form: FormatArgs,
-}
-
-/// The form of the result on stdout.
-#[derive(Args, Clone, Copy, Default)]
-pub(crate) struct FormatArgs {
-    /// Output format: text, or agent (a summary for coding agents, at most 2,000 tokens)
-    #[arg(long, value_name = "FORM", default_value = "text", conflicts_with = "json")]
-    pub(crate) format: Format,
-}
-
-#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    #[default]
-    Text,
-    Agent,
-}
-
-impl CheckArgs {
-    /// The same, with the result in this form.
-    pub(crate) fn in_form(self, form: FormatArgs) -> CheckArgs {
-        CheckArgs { form, ..self }
-    }
-
-    /// The arguments of a command without a project: its output places only.
-    pub(crate) fn writing(out: &Path, outputs: &[PathBuf]) -> CheckArgs {
-        CheckArgs {
-            project: None,
-            bundled: false,
-            out: out.to_owned(),
-            outputs: outputs.to_vec(),
-            resume: false,
-            can_resume: false,
-            partition: None,
-            strict: false,
-            only: None,
-            parquet: None,
-            form: FormatArgs::default(),
-        }
-    }
-}
-
 #[derive(Subcommand)]
 pub(crate) enum ScoreCommand {
     /// Score a TREC run against TREC judgements, as trec_eval does
     #[command(after_help = "This is an earlier spelling of `karat retrieval trec`.")]
     Trec(TrecArgs),
-}
-
-#[derive(Args)]
-pub(crate) struct TrecArgs {
-    /// The judgements: lines of `query 0 document relevance`, plain or gz
-    #[arg(long, value_name = "FILE")]
-    pub(crate) qrels: PathBuf,
-    /// The run: lines of `query Q0 document rank score tag`, plain or gz
-    #[arg(long, value_name = "FILE")]
-    pub(crate) run: PathBuf,
-    /// A measure, such as ndcg@10; repeatable. By default, the common ones
-    #[arg(short, long = "measure", value_name = "ID")]
-    pub(crate) measures: Vec<String>,
-    /// Also print every query's scores
-    #[arg(long)]
-    pub(crate) per_query: bool,
-    /// The minimum grade that counts as relevant (trec_eval -l)
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) level: u32,
-    /// Drop results that were not judged (trec_eval -J)
-    #[arg(long)]
-    pub(crate) judged_only: bool,
-    /// Compare scores as 32-bit floats, as pytrec_eval does
-    #[arg(long)]
-    pub(crate) float32: bool,
 }
 
 #[derive(Args)]

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{CallTimes, FindingArgs, FormatArgs, ProbeTimes, RecordArgs, TargetArgs};
+use super::check::FormatArgs;
+use super::target::{CallTimes, FindingArgs, ProbeTimes, RecordArgs, TargetArgs};
 
 /// The way a server is called with arguments that it may not expect.
 #[derive(Args)]

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::agent::ModelApi;
-use super::{CheckArgs, Given};
+use super::check::CheckArgs;
+use super::given::Given;
 
 #[derive(Subcommand)]
 pub(crate) enum ResilienceCommand {

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::CheckArgs;
+use super::check::CheckArgs;
+use super::given::Given;
+use super::search::SearchArgs;
 
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -26,7 +28,7 @@ pub(crate) enum RetrievalCommand {
     /// Score existing rankings
     Score(RankingsArgs),
     /// Score a TREC run against TREC judgements, as trec_eval does
-    Trec(super::TrecArgs),
+    Trec(TrecArgs),
     /// Write golden labels and rankings as TREC files, for trec_eval and similar tools
     ExportTrec(ExportTrecArgs),
     /// Score changed descriptions for an optimiser: JSON Lines on stdin, answers on stdout
@@ -38,9 +40,9 @@ pub(crate) struct RetrievalRunArgs {
     #[command(flatten)]
     pub(crate) check: CheckArgs,
     #[command(flatten)]
-    pub(crate) given: super::Given<super::SearchArgs>,
+    pub(crate) given: Given<SearchArgs>,
     #[command(flatten)]
-    pub(crate) search: super::SearchArgs,
+    pub(crate) search: SearchArgs,
 }
 
 /// The tools and queries.
@@ -110,4 +112,29 @@ pub(crate) struct FitnessArgs {
     /// The number of results to score
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     pub(crate) limit: u16,
+}
+
+#[derive(Args)]
+pub(crate) struct TrecArgs {
+    /// The judgements: lines of `query 0 document relevance`, plain or gz
+    #[arg(long, value_name = "FILE")]
+    pub(crate) qrels: PathBuf,
+    /// The run: lines of `query Q0 document rank score tag`, plain or gz
+    #[arg(long, value_name = "FILE")]
+    pub(crate) run: PathBuf,
+    /// A measure, such as ndcg@10; repeatable. By default, the common ones
+    #[arg(short, long = "measure", value_name = "ID")]
+    pub(crate) measures: Vec<String>,
+    /// Also print every query's scores
+    #[arg(long)]
+    pub(crate) per_query: bool,
+    /// The minimum grade that counts as relevant (trec_eval -l)
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) level: u32,
+    /// Drop results that were not judged (trec_eval -J)
+    #[arg(long)]
+    pub(crate) judged_only: bool,
+    /// Compare scores as 32-bit floats, as pytrec_eval does
+    #[arg(long)]
+    pub(crate) float32: bool,
 }

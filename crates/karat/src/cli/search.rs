@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{TargetArgs, ToolsArgs};
+use super::retrieval::ToolsArgs;
+use super::target::TargetArgs;
 
 /// A search to measure without a project: an endpoint, a program, a tool of a server, an engine.
 #[derive(Args)]

@@ -17,7 +17,7 @@ use karat_report::{Output, findings, json};
 use crate::browser;
 use crate::cli::{CheckAllArgs, CheckArgs, Format};
 use crate::commands::measuring::{Measured, located, measure, select};
-use crate::commands::{merge, parquet, part, places};
+use crate::commands::{merging, parquet, part, places};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 use crate::project::{self, Choice};
@@ -135,7 +135,7 @@ fn check(
     let plan = select(plan, &arguments, evaluation)?;
     let measure = || match origin {
         Origin::Systems => measure(&plan, &arguments, terminal),
-        Origin::Parts(parts) => merge::measure(&plan, &labels, parts, &arguments, terminal),
+        Origin::Parts(parts) => merging::measure(&plan, &labels, parts, &arguments, terminal),
     };
     measured_and_published(&plan, &arguments, Kept::default(), detail, terminal, measure)
 }

@@ -15,6 +15,7 @@ pub(crate) mod init;
 pub(crate) mod mcp;
 pub(crate) mod measuring;
 pub(crate) mod merge;
+pub(crate) mod merging;
 pub(crate) mod metrics;
 pub(crate) mod pages;
 pub(crate) mod parquet;

@@ -1,0 +1,104 @@
+//! The arguments of `karat check`, which every command that measures shares.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use karat_core::partition::Partition;
+
+#[derive(Args)]
+pub(crate) struct CheckAllArgs {
+    #[command(flatten)]
+    pub(crate) check: CheckArgs,
+    /// Measure only the entries of this evaluation: server, agent, retrieval, detection,
+    /// resilience
+    #[arg(long, value_name = "NAME")]
+    pub(crate) evaluation: Option<String>,
+    /// Also add the report to a history: FILE, or by default the one that karat.toml names, or
+    /// karat-history.sqlite
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    #[arg(conflicts_with = "partition")]
+    pub(crate) history: Option<Option<PathBuf>>,
+    /// Open the report in a browser
+    #[arg(long)]
+    pub(crate) open: bool,
+    /// Measure again whenever a file of the project changes, until Ctrl-C: the entries that use the
+    /// file, or all of them
+    #[arg(long, conflicts_with_all = ["json", "history", "open"])]
+    pub(crate) watch: bool,
+}
+
+#[derive(Args, Clone)]
+pub(crate) struct CheckArgs {
+    /// The project file or its folder [default: karat.toml in this folder or the nearest parent]
+    pub(crate) project: Option<PathBuf>,
+    /// Use the bundled project
+    #[arg(long, conflicts_with = "project")]
+    pub(crate) bundled: bool,
+    /// The folder for reports and run journals
+    #[arg(long, value_name = "DIR", default_value = "karat-report")]
+    pub(crate) out: PathBuf,
+    /// Also write FILE; the format follows from the extension (.json .html .md .xml .sarif .agent.md
+    /// .badge.json .score-report.json)
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub(crate) outputs: Vec<PathBuf>,
+    /// Continue an interrupted run, reusing the answers in its journal
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// True if the command has `--resume` at all
+    #[arg(skip = true)]
+    pub(crate) can_resume: bool,
+    /// Measure one part of the items, such as hash:1/8 for the first of eight, and leave the report to
+    /// `karat merge`
+    #[arg(long, value_name = "hash:PART/PARTS", conflicts_with_all = ["outputs", "strict"])]
+    pub(crate) partition: Option<Partition>,
+    /// Exit with code 4 if a rule is inconclusive
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Only the entry NAME
+    #[arg(long, value_name = "NAME")]
+    pub(crate) only: Option<String>,
+    /// The folder for tables, of commands that write any
+    #[arg(skip)]
+    pub(crate) parquet: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) form: FormatArgs,
+}
+
+/// The form of the result on stdout.
+#[derive(Args, Clone, Copy, Default)]
+pub(crate) struct FormatArgs {
+    /// Output format: text, or agent (a summary for coding agents, at most 2,000 tokens)
+    #[arg(long, value_name = "FORM", default_value = "text", conflicts_with = "json")]
+    pub(crate) format: Format,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    #[default]
+    Text,
+    Agent,
+}
+
+impl CheckArgs {
+    /// The same, with the result in this form.
+    pub(crate) fn in_form(self, form: FormatArgs) -> CheckArgs {
+        CheckArgs { form, ..self }
+    }
+
+    /// The arguments of a command without a project: its output places only.
+    pub(crate) fn writing(out: &Path, outputs: &[PathBuf]) -> CheckArgs {
+        CheckArgs {
+            project: None,
+            bundled: false,
+            out: out.to_owned(),
+            outputs: outputs.to_vec(),
+            resume: false,
+            can_resume: false,
+            partition: None,
+            strict: false,
+            only: None,
+            parquet: None,
+            form: FormatArgs::default(),
+        }
+    }
+}
