@@ -150,7 +150,7 @@ pub fn wilson(count: Count) -> Option<Interval> {
 }
 
 /// A sentence on the independence of items: the design effect of each rate that has one.
-pub fn independence(metrics: &[Measured], items: &str, groups: &str) -> String {
+pub(crate) fn independence(metrics: &[Measured], items: &str, groups: &str) -> String {
     let counted = |measured: &Measured| {
         let Count { of, groups: found, .. } = measured.count?;
         let found = found?;

@@ -99,7 +99,7 @@ fn selected(before: &Baseline, after: &Report) -> Option<DataChange> {
 ///
 /// # Errors
 /// If the data is another one and no item is known to be the same.
-pub fn comparable_data(
+pub(crate) fn comparable_data(
     before: &Baseline,
     dataset: &DatasetRef,
     contents: Option<&Contents>,

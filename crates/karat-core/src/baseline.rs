@@ -239,12 +239,12 @@ impl Baseline {
     }
 
     /// A headline metric.
-    pub fn metric(&self, id: &str) -> Option<&Reference> {
+    pub(crate) fn metric(&self, id: &str) -> Option<&Reference> {
         self.metrics.iter().find(|metric| metric.id == id)
     }
 
     /// A metric over a part.
-    pub fn slice_metric(&self, by: &str, value: &str, id: &str) -> Option<&Reference> {
+    pub(crate) fn slice_metric(&self, by: &str, value: &str, id: &str) -> Option<&Reference> {
         self.slices
             .iter()
             .find(|slice| slice.by == by && slice.value == value)

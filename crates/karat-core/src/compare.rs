@@ -12,7 +12,6 @@ use karat_metrics::stats::{self, Alternative};
 
 use crate::aggregate::{LEVEL, better};
 use crate::align::align;
-pub use crate::align::comparable_data;
 use crate::baseline::Baseline;
 use crate::dataset::DataChange;
 use crate::kind::Kind;

@@ -73,9 +73,9 @@ impl Default for Common {
 }
 
 /// The keys of [`Common`] that every entry takes.
-pub const KEYS: &[&str] = &["name", "seed", "baseline", "gate"];
+pub(crate) const KEYS: &[&str] = &["name", "seed", "baseline", "gate"];
 /// The keys of [`Common`] that an evaluation takes only if it lists them in [`Evaluation::TAKES`].
-pub const OPTIONAL_KEYS: &[&str] =
+pub(crate) const OPTIONAL_KEYS: &[&str] =
     &["runs", "concurrency", "timeout_ms", "start_timeout_ms", "retries", "backoff_ms"];
 
 impl Common {
@@ -185,7 +185,7 @@ pub enum Start<E: Evaluation> {
 /// The answers of an evaluation's system.
 pub type Answer<E> = <<E as Evaluation>::System as System>::Answer;
 /// The questions to an evaluation's system.
-pub type Question<E> = <<E as Evaluation>::System as System>::Question;
+pub(crate) type Question<E> = <<E as Evaluation>::System as System>::Question;
 /// The questions of a run, by item id, in the order in which they are asked.
 pub type Questions<E> = Vec<(String, Arc<Question<E>>)>;
 
@@ -411,7 +411,7 @@ pub(crate) async fn evaluate_part<E: Evaluation>(
 ///
 /// # Errors
 /// If a part is missing, there twice, not finished or of another run, and as [`evaluate`].
-pub async fn merge<E: Evaluation>(
+pub(crate) async fn merge<E: Evaluation>(
     entry: &Entry<E>,
     context: &RunContext<'_>,
     parts: &[PartFile],

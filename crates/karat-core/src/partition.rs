@@ -115,7 +115,7 @@ pub struct Part {
 impl Part {
     /// A part that this version makes.
     #[must_use]
-    pub fn new(partition: Partition) -> Part {
+    pub(crate) fn new(partition: Partition) -> Part {
         Part { partition, karat: VERSION.to_owned() }
     }
 }

@@ -13,8 +13,9 @@ use karat_io::input::{self, InputError, Limits, TomlTable, destination};
 use karat_io::text::printable;
 use serde::Deserialize;
 
+use crate::align::comparable_data;
 use crate::baseline::Baseline;
-use crate::compare::{SliceKey, comparable_data};
+use crate::compare::SliceKey;
 use crate::dataset::{Contents, Dataset, DatasetFiles, Digest, canonical};
 use crate::error::EvalError;
 use crate::evaluation::{Common, Computes, Entry, Evaluation, KEYS, OPTIONAL_KEYS, RunContext};
@@ -116,7 +117,7 @@ impl<'a> Root<'a> {
     }
 
     /// Returns whether a file that the project names exists.
-    pub fn has(&self, file: &Path) -> bool {
+    pub(crate) fn has(&self, file: &Path) -> bool {
         match &self.folder {
             Some(_) => self.path(file).exists(),
             None => self.bundle.file(&file.to_string_lossy()).is_some(),
@@ -323,7 +324,7 @@ impl Registry {
     }
 
     /// The names of the tables.
-    pub fn tables(&self) -> impl Iterator<Item = &'static str> {
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &'static str> {
         self.tables.iter().map(|(table, _)| *table)
     }
 }

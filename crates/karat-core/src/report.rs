@@ -232,7 +232,7 @@ impl Count {
 
     /// The rate with its groups, where there are any.
     #[must_use]
-    pub fn clustered(&self) -> Option<ClusteredRate> {
+    pub(crate) fn clustered(&self) -> Option<ClusteredRate> {
         let &Count { hits, of, groups: Some(Groups { number, effective, freedom }) } = self else {
             return None;
         };

@@ -206,7 +206,7 @@ pub fn exceeds_allowance(failed: usize, asked: usize, allowed: f64) -> bool {
 
 /// Asks every question in every run, but for those that `known` already answers. The outcomes come
 /// back in the order of run, then question, whatever the order in which they arrived.
-pub async fn collect<S: System>(
+pub(crate) async fn collect<S: System>(
     system: Arc<S>,
     questions: &[(String, Arc<S::Question>)],
     options: &Options,

@@ -35,7 +35,7 @@ impl std::str::FromStr for SliceKey {
 impl SliceKey {
     /// Returns whether an item belongs to the slice. It belongs to one for each of its tags, which are in it
     /// in one line.
-    pub fn holds(&self, item: &Item) -> bool {
+    pub(crate) fn holds(&self, item: &Item) -> bool {
         let tagged = |tags: &String| format!(", {tags}, ").contains(&format!(", {}, ", self.value));
         item.tags.get(&self.by) == Some(&self.value)
             || (self.by == "tag" && item.tags.get("tags").is_some_and(tagged))

@@ -32,7 +32,7 @@ pub enum Detail {
 }
 
 /// The metrics of the counts over some items.
-pub fn measure(items: &[&Item], runs: u32, seed: u64, detail: Detail) -> Vec<Measured> {
+pub(crate) fn measure(items: &[&Item], runs: u32, seed: u64, detail: Detail) -> Vec<Measured> {
     let clusters = clusters(items, runs);
     let all: Vec<usize> = (0..clusters.len()).collect();
     let counts = sums(&clusters, &all, runs);
@@ -218,7 +218,7 @@ pub fn from_scores() -> impl Iterator<Item = &'static MetricId> {
 }
 
 /// The metrics of scores, run by run; none where a run has no scores.
-pub fn ranking(per_run: &[Vec<Ranked<'_>>], runs: u32, seed: u64) -> Vec<Measured> {
+pub(crate) fn ranking(per_run: &[Vec<Ranked<'_>>], runs: u32, seed: u64) -> Vec<Measured> {
     let usable =
         |run: &Vec<Ranked<'_>>| !run.is_empty() && run.iter().all(|one| one.score.is_finite());
     if per_run.len() != runs as usize || !per_run.iter().all(usable) {
@@ -334,7 +334,7 @@ pub struct Both<'a> {
 }
 
 /// The way alike two detectors are: kappa and Jaccard of their flags.
-pub fn agreement(verdicts: &[Both<'_>], seed: u64) -> Vec<Measured> {
+pub(crate) fn agreement(verdicts: &[Both<'_>], seed: u64) -> Vec<Measured> {
     let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
     let mut units: Vec<Agreement> = Vec::new();
     for verdict in verdicts {

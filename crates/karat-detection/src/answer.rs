@@ -19,7 +19,7 @@ pub enum Verdict {
 
 impl Verdict {
     /// The name in reports.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Verdict::Flag => "flag",
             Verdict::Pass => "pass",

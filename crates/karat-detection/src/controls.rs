@@ -37,7 +37,7 @@ const SUSPICIOUS: &[&str] = &[
 const ENOUGH: usize = 20;
 
 /// Runs all controls.
-pub fn run(dataset: &Dataset) -> Vec<Control> {
+pub(crate) fn run(dataset: &Dataset) -> Vec<Control> {
     let oracle = metrics(dataset, Sample::is_malicious);
     let noisy = metrics(dataset, |_| true);
     let silent = metrics(dataset, |_| false);
@@ -128,7 +128,7 @@ fn metrics(dataset: &Dataset, flags: impl Fn(&Sample) -> bool) -> Vec<Measured> 
 }
 
 /// A deterministic system proves it: asked again, it answers the same.
-pub fn second_pass(entries: &[Entry<Answer>], again: impl Fn(&str) -> Option<Answer>) -> Control {
+pub(crate) fn second_pass(entries: &[Entry<Answer>], again: impl Fn(&str) -> Option<Answer>) -> Control {
     let same = entries.iter().all(|entry| match &entry.outcome {
         Outcome::Answer(answer) => again(&entry.id).as_ref() == Some(answer),
         Outcome::Failure { .. } => false,

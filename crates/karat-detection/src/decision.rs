@@ -43,7 +43,7 @@ pub struct Judged {
 
 impl Judged {
     /// Returns whether it was flagged, where there is a verdict.
-    pub fn flagged(&self) -> Option<bool> {
+    pub(crate) fn flagged(&self) -> Option<bool> {
         match self.outcome {
             Verdict::Flag => Some(true),
             Verdict::Pass => Some(false),
@@ -65,7 +65,7 @@ pub struct Decided {
 pub(crate) const ANY: &str = "any";
 
 /// The rank of a severity, by any name; higher is more severe.
-pub fn rank(severity: &str) -> u8 {
+pub(crate) fn rank(severity: &str) -> u8 {
     match severity.to_ascii_lowercase().as_str() {
         "critical" => 6,
         "high" | "error" | "block" | "danger" => 5,
@@ -109,7 +109,7 @@ impl Decision {
     }
 
     /// Applies the rule to what was answered.
-    pub fn judge(&self, answer: &Answer) -> Decided {
+    pub(crate) fn judge(&self, answer: &Answer) -> Decided {
         let each: Vec<Judged> =
             answer.reports.iter().map(|report| self.judge_one(report)).collect();
         let chosen: Vec<&Judged> = each

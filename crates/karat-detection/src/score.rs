@@ -73,7 +73,7 @@ pub struct Scored {
 }
 
 /// Scores the answers of all runs.
-pub fn score(
+pub(crate) fn score(
     dataset: &Dataset,
     entries: &[Entry<Answer>],
     decision: &Decision,
@@ -105,7 +105,7 @@ pub fn score(
 }
 
 /// The headline metrics alone, compound ones without intervals: what a control is judged by.
-pub fn headline(
+pub(crate) fn headline(
     dataset: &Dataset,
     entries: &[Entry<Answer>],
     decision: &Decision,
@@ -297,13 +297,13 @@ const PROPERTIES: [&str; 4] = ["category", "resembles", "surface", "language"];
 
 /// The slices that come from the dataset alone, as property and value. What a scanner says of itself
 /// makes more of them, by detector, tier and threshold.
-pub fn slices(dataset: &Dataset) -> BTreeSet<(String, String)> {
+pub(crate) fn slices(dataset: &Dataset) -> BTreeSet<(String, String)> {
     let sliced = |name: &str| name == "split" || PROPERTIES.contains(&name);
     dataset.samples.iter().flat_map(tags).filter(|(name, _)| sliced(name)).collect()
 }
 
 /// Every metric that a report over all entries, or over a part of the dataset, can have.
-pub fn metric_ids() -> Vec<MetricId> {
+pub(crate) fn metric_ids() -> Vec<MetricId> {
     let all = RATES.iter().chain(&compound::FROM_COUNTS).chain(compound::from_scores());
     all.cloned().collect()
 }

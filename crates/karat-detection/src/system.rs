@@ -155,7 +155,7 @@ impl SystemConfig {
     }
 
     /// The decision with what the kind of system implies.
-    pub fn decision(&self) -> Decision {
+    pub(crate) fn decision(&self) -> Decision {
         let mut decision = self.decision.clone();
         if let (Some(name), true) = (&self.builtin, decision.detectors.is_empty()) {
             decision.detectors = vec![name.clone()];
@@ -164,7 +164,7 @@ impl SystemConfig {
     }
 
     /// Returns whether it answers the same every time, so that a second pass can prove it cheaply.
-    pub fn is_builtin(&self) -> bool {
+    pub(crate) fn is_builtin(&self) -> bool {
         self.builtin.is_some() || self.yara.is_some()
     }
 
@@ -178,7 +178,7 @@ impl SystemConfig {
     ///
     /// # Errors
     /// If a file cannot be read or a program does not do its work.
-    pub async fn start(
+    pub(crate) async fn start(
         &self,
         dataset: &Dataset,
         folder: &Path,
@@ -254,7 +254,7 @@ pub enum Scanner {
 
 impl Scanner {
     /// Asks again, where that costs nothing: for the proof that the answers do not vary.
-    pub fn repeat(&self, input: &ScanInput) -> Option<Answer> {
+    pub(crate) fn repeat(&self, input: &ScanInput) -> Option<Answer> {
         match self {
             Scanner::Builtin(builtin) => Some(builtin.inspect(input)),
             #[cfg(feature = "yara")]
@@ -265,7 +265,7 @@ impl Scanner {
 
     /// The time the answers really took, where they were there before the questions; nothing is known of
     /// verdicts from a file.
-    pub fn times(&self) -> Option<&[Duration]> {
+    pub(crate) fn times(&self) -> Option<&[Duration]> {
         match self {
             Scanner::Batch(batch) => Some(batch.times()),
             Scanner::Verdicts(_) => Some(&[]),
@@ -274,7 +274,7 @@ impl Scanner {
     }
 
     /// Remarks for the reader of the report.
-    pub fn notes(&self) -> Vec<String> {
+    pub(crate) fn notes(&self) -> Vec<String> {
         match self {
             Scanner::Batch(batch) => batch.notes(),
             Scanner::Mcp(mcp) => mcp.notes(),
@@ -302,7 +302,7 @@ impl System for Scanner {
 }
 
 /// The questions of a dataset.
-pub fn questions(dataset: &Dataset) -> Vec<(String, Arc<ScanInput>)> {
+pub(crate) fn questions(dataset: &Dataset) -> Vec<(String, Arc<ScanInput>)> {
     dataset
         .samples
         .iter()

@@ -26,7 +26,7 @@ impl State {
         [State::Pass, State::Inconclusive, State::Fail, State::NotMeasured, State::NoGate];
 
     /// The name, in tables and in the database.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             State::Pass => "pass",
             State::Inconclusive => "inconclusive",

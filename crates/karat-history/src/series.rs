@@ -100,7 +100,7 @@ impl<'a> Series<'a> {
     }
 
     /// The defined values, in order.
-    pub fn values(&self) -> Vec<f64> {
+    pub(crate) fn values(&self) -> Vec<f64> {
         self.points.iter().filter_map(|point| point.value).collect()
     }
 }

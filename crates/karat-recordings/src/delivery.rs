@@ -30,7 +30,7 @@ impl Injected {
     }
 
     /// Returns whether there is nothing to look for.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.texts.is_empty()
     }
 

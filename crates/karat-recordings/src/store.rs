@@ -96,7 +96,7 @@ impl Runs {
     }
 
     /// Adds a run.
-    pub fn push(&mut self, run: Run) {
+    pub(crate) fn push(&mut self, run: Run) {
         let Run { injected, steps, changes, .. } = run;
         let whole = !(injected.is_empty() && steps.is_empty() && changes.is_empty());
         let names = &mut self.names;

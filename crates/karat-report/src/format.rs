@@ -22,7 +22,7 @@ pub fn number(value: f64) -> String {
 }
 
 /// An end of an interval: one decimal less than the value, because it is less certain.
-pub fn bound(value: f64) -> String {
+pub(crate) fn bound(value: f64) -> String {
     let decimals = match value.abs() {
         size if size < 10.0 => 3,
         size if size < 100.0 => 1,
@@ -81,7 +81,7 @@ pub fn moment(stamp: &str) -> String {
 }
 
 /// Text as part of an address, encoded as `encodeURIComponent` does it in a browser.
-pub fn encoded(id: &str) -> String {
+pub(crate) fn encoded(id: &str) -> String {
     let mut text = String::with_capacity(id.len());
     for byte in id.bytes() {
         match byte {
@@ -123,7 +123,7 @@ pub enum Direction {
 
 impl Direction {
     /// The direction of a change of a metric.
-    pub fn of(change: f64, better: Better) -> Direction {
+    pub(crate) fn of(change: f64, better: Better) -> Direction {
         if change == 0.0 {
             Direction::Same
         } else if (change > 0.0) == (better == Better::Higher) {
@@ -134,7 +134,7 @@ impl Direction {
     }
 
     /// The name, which is also its style class.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Direction::Better => "better",
             Direction::Worse => "worse",
@@ -159,7 +159,7 @@ pub(crate) fn without_interval(deltas: &[Delta]) -> Vec<String> {
 }
 
 /// The two lists of items of a delta, worse first.
-pub fn moved(delta: &Delta) -> [(Direction, &[String]); 2] {
+pub(crate) fn moved(delta: &Delta) -> [(Direction, &[String]); 2] {
     [(Direction::Worse, &delta.worsened), (Direction::Better, &delta.improved)]
 }
 

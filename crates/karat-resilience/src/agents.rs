@@ -41,7 +41,7 @@ pub enum AgentKind {
 
 impl AgentKind {
     /// The name.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             AgentKind::Diligent => "diligent",
             AgentKind::Hijacked => "hijacked",

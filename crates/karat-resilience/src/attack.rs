@@ -102,14 +102,14 @@ const AT: char = '@';
 
 impl Attack {
     /// An attack towards a goal.
-    pub fn new(goal: &Goal, style: &Style, surface: Surface) -> Attack {
+    pub(crate) fn new(goal: &Goal, style: &Style, surface: Surface) -> Attack {
         let text = style.text.replace("{order}", &goal.order());
         Attack { goal: goal.clone(), style: style.name.clone(), surface, text, at_call: 1 }
     }
 
     /// The same with a definition that changes at the call of this number.
     #[must_use]
-    pub fn at_call(self, number: usize) -> Attack {
+    pub(crate) fn at_call(self, number: usize) -> Attack {
         match self.surface {
             Surface::RugPull => Attack { at_call: number, ..self },
             _ => self,
@@ -122,7 +122,7 @@ impl Attack {
     }
 
     /// The place of the text as ids of cases have it: `rugpull@2` changes a definition at the second call.
-    pub fn place(&self) -> String {
+    pub(crate) fn place(&self) -> String {
         place(self.surface.name(), self.changes_at())
     }
 }
@@ -146,7 +146,7 @@ pub(crate) fn surface_at(place: &str) -> Option<(Surface, Option<usize>)> {
 
 impl Attack {
     /// The state with the text in it, where results carry it.
-    pub fn plant(&self, task: &Task, state: &mut Value) {
+    pub(crate) fn plant(&self, task: &Task, state: &mut Value) {
         if self.surface == Surface::Result
             && let Some(Value::String(slot)) = state.pointer_mut(&task.slot)
         {

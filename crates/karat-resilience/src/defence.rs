@@ -41,7 +41,7 @@ impl DefenceConfig {
     ///
     /// # Errors
     /// If there is one.
-    pub fn validate(&self) -> Result<(), String> {
+    pub(crate) fn validate(&self) -> Result<(), String> {
         if !self.proxy.is_empty() && !self.guard.is_empty() {
             return Err("give `proxy` or `guard`, not both".to_owned());
         }
@@ -81,7 +81,7 @@ impl Guard {
     ///
     /// # Errors
     /// If it does not start.
-    pub fn start(
+    pub(crate) fn start(
         program: &Program,
         redactor: Redactor,
         timeout: Duration,

@@ -66,7 +66,7 @@ impl Served {
     }
 
     /// The state at this moment.
-    pub fn state(&self) -> Value {
+    pub(crate) fn state(&self) -> Value {
         self.live().state.clone()
     }
 

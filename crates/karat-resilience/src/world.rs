@@ -138,7 +138,7 @@ pub struct Task {
 
 impl Task {
     /// The call at which a definition changes, by the number of such attacks before.
-    pub fn at_call(&self, attack: usize) -> usize {
+    pub(crate) fn at_call(&self, attack: usize) -> usize {
         self.changes_at.unwrap_or(1 + attack % self.calls.len().max(1))
     }
 }
@@ -159,7 +159,7 @@ pub struct Goal {
 
 impl Goal {
     /// The order as the attacker gives it: as text, and as calls that can be followed to the letter.
-    pub fn order(&self) -> String {
+    pub(crate) fn order(&self) -> String {
         let calls: Vec<String> = self
             .calls
             .iter()
@@ -187,7 +187,7 @@ pub fn orders(text: &str) -> Vec<Call> {
 }
 
 /// Returns whether all assertions hold of a state.
-pub fn holds(expect: &[Matcher], state: &Value) -> bool {
+pub(crate) fn holds(expect: &[Matcher], state: &Value) -> bool {
     let answer = Answer::state(state);
     expect.iter().all(|matcher| matcher.check(&answer).is_ok())
 }
@@ -196,13 +196,13 @@ pub fn holds(expect: &[Matcher], state: &Value) -> bool {
 ///
 /// # Errors
 /// If one is not valid.
-pub fn compile(expect: &[MatcherSpec]) -> Result<Vec<Matcher>, String> {
+pub(crate) fn compile(expect: &[MatcherSpec]) -> Result<Vec<Matcher>, String> {
     expect.iter().map(MatcherSpec::compile).collect()
 }
 
 impl Tool {
     /// The definition as an MCP server lists it.
-    pub fn definition(&self) -> Value {
+    pub(crate) fn definition(&self) -> Value {
         let properties: Map<String, Value> = self
             .parameters
             .iter()
@@ -221,7 +221,7 @@ impl Tool {
     ///
     /// # Errors
     /// The text with which the tool reports that it failed.
-    pub fn call(&self, state: &mut Value, arguments: &Map<String, Value>) -> Result<Value, String> {
+    pub(crate) fn call(&self, state: &mut Value, arguments: &Map<String, Value>) -> Result<Value, String> {
         for name in self.parameters.keys() {
             let given = arguments.get(name);
             if given.is_none() && !self.optional.contains(name) {
@@ -293,7 +293,7 @@ impl Records {
 
 impl World {
     /// The tool with this name.
-    pub fn tool(&self, name: &str) -> Option<&Tool> {
+    pub(crate) fn tool(&self, name: &str) -> Option<&Tool> {
         self.tools.iter().find(|tool| tool.name == name)
     }
 
@@ -306,7 +306,7 @@ impl World {
     ///
     /// # Errors
     /// If one of them fails.
-    pub fn play(&self, state: &mut Value, calls: &[Call]) -> Result<(), String> {
+    pub(crate) fn play(&self, state: &mut Value, calls: &[Call]) -> Result<(), String> {
         for call in calls {
             let tool = self.tool(&call.tool).ok_or_else(|| format!("no tool {:?}", call.tool))?;
             self.call(state, tool, &call.arguments)?;
@@ -318,7 +318,7 @@ impl World {
     ///
     /// # Errors
     /// The text with which the tool reports that it failed.
-    pub fn call(
+    pub(crate) fn call(
         &self,
         state: &mut Value,
         tool: &Tool,

@@ -43,7 +43,7 @@ pub(crate) const ENOUGH: usize = 1_000;
 
 /// Runs all controls. Where nothing is to be found, no ranking has a score, and there is nothing to hold
 /// them to.
-pub fn run(dataset: &Dataset, limit: usize, seed: u64) -> Vec<Control> {
+pub(crate) fn run(dataset: &Dataset, limit: usize, seed: u64) -> Vec<Control> {
     let mut labels = dataset.queries.iter().flat_map(|query| &query.labels);
     if !labels.any(|label| label.relevance > 0) {
         return Vec::new();

@@ -23,7 +23,7 @@ use crate::skills;
 use karat_core::error::EvalError;
 
 /// The highest relevance grade of a label.
-pub const MAX_RELEVANCE: u8 = 2;
+pub(crate) const MAX_RELEVANCE: u8 = 2;
 
 /// One golden query.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -231,7 +231,7 @@ impl Dataset {
     }
 
     /// The query with this id.
-    pub fn query(&self, id: &str) -> Option<&Query> {
+    pub(crate) fn query(&self, id: &str) -> Option<&Query> {
         let found = self.queries.binary_search_by(|query| query.id.as_str().cmp(id));
         found.ok().map(|n| &self.queries[n])
     }

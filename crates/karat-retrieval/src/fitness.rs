@@ -26,7 +26,7 @@ use crate::score;
 use karat_core::error::EvalError;
 
 /// The name of the protocol, in the first line.
-pub const SCHEMA: &str = "karat.fitness/1";
+pub(crate) const SCHEMA: &str = "karat.fitness/1";
 /// The number of candidates that are kept: an optimiser often comes back to a candidate it has tried.
 const KEPT: usize = 8;
 /// The number of tools that rank above the right one are named.

@@ -96,7 +96,7 @@ const WORDINGS: [fn(&Tool) -> String; 4] = [
 ///
 /// # Errors
 /// [`EvalError::NotStarted`] if the time is up or the system is gone.
-pub async fn wait(
+pub(crate) async fn wait(
     search: &Arc<Search>,
     dataset: &Dataset,
     config: &ReadyConfig,

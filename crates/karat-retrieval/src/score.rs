@@ -39,7 +39,7 @@ pub(crate) const TRIGGERS: [MetricId; 3] = [
 ];
 
 /// The metrics over a dataset, with or without tokens.
-pub fn metric_ids(dataset: &Dataset, tokens: bool) -> Vec<MetricId> {
+pub(crate) fn metric_ids(dataset: &Dataset, tokens: bool) -> Vec<MetricId> {
     let triggers = dataset.has_triggers().then_some(TRIGGERS).into_iter().flatten();
     headline_ids().chain(triggers).chain(tokens.then_some(ANSWER_TOKENS)).collect()
 }
@@ -79,7 +79,7 @@ fn tokens(entry: &Entry<Ranking>) -> Option<u64> {
 }
 
 /// The metrics that look further than the results that are asked for, in a sentence.
-pub fn beyond(limit: usize) -> Option<String> {
+pub(crate) fn beyond(limit: usize) -> Option<String> {
     let deeper: Vec<String> = MEASURES
         .iter()
         .filter(|measure| measure.cutoff().is_some_and(|k| k.get() as usize > limit))
@@ -95,7 +95,7 @@ pub fn beyond(limit: usize) -> Option<String> {
 
 /// The remark on answers that are all shorter than what was asked for: a search that silently gives
 /// fewer cuts every metric that looks further.
-pub fn short(limit: usize, possible: usize, longest: usize) -> Option<String> {
+pub(crate) fn short(limit: usize, possible: usize, longest: usize) -> Option<String> {
     if longest == 0 || longest >= possible {
         return None;
     }
@@ -248,7 +248,7 @@ fn score(ids: &[MetricId], ranking: &JudgedRanking) -> Scores {
 }
 
 /// The scores of one answer, undefined where no label is relevant or a tool is listed twice.
-pub fn scores<const N: usize>(
+pub(crate) fn scores<const N: usize>(
     query: &Query,
     ranking: &Ranking,
     measures: [Measure; N],
@@ -261,7 +261,7 @@ pub fn scores<const N: usize>(
 }
 
 /// Returns whether an answer can be scored at all: a tool listed twice has no rank.
-pub fn judged(query: &Query, ranking: &Ranking) -> Result<JudgedRanking, String> {
+pub(crate) fn judged(query: &Query, ranking: &Ranking) -> Result<JudgedRanking, String> {
     JudgedRanking::from_ordered(
         query.labels.iter().map(|label| (label.tool_id.as_str(), i64::from(label.relevance))),
         ranking.ranked.iter().map(|ranked| ranked.tool_id.as_str()),
@@ -305,7 +305,7 @@ fn tags(query: &Query) -> BTreeMap<String, String> {
 }
 
 /// Every slice that a report over the dataset can have, as property and value.
-pub fn slices(dataset: &Dataset) -> BTreeSet<(String, String)> {
+pub(crate) fn slices(dataset: &Dataset) -> BTreeSet<(String, String)> {
     dataset.queries.iter().flat_map(tags).collect()
 }
 

@@ -140,7 +140,7 @@ impl SystemConfig {
     }
 
     /// Builds or starts it.
-    pub async fn start(&self, setting: &Setting<'_>) -> Result<Search, EvalError> {
+    pub(crate) async fn start(&self, setting: &Setting<'_>) -> Result<Search, EvalError> {
         if setting.count_tokens {
             karat_core::tokens::load();
         }
@@ -188,7 +188,7 @@ impl SystemConfig {
     }
 
     /// Returns whether it answers the same every time, so that a second pass can prove it cheaply.
-    pub fn is_builtin(&self) -> bool {
+    pub(crate) fn is_builtin(&self) -> bool {
         self.builtin.is_some()
     }
 
@@ -222,7 +222,7 @@ pub enum Search {
 
 impl Search {
     /// The settings for the report that are known only once it is built, such as a digest of weights.
-    pub fn settings(&self) -> BTreeMap<String, String> {
+    pub(crate) fn settings(&self) -> BTreeMap<String, String> {
         match self {
             Search::Builtin { engine, .. } => engine.settings(),
             Search::Command(_) | Search::Http(_) | Search::Mcp(_) => BTreeMap::new(),
@@ -230,7 +230,7 @@ impl Search {
     }
 
     /// Remarks for the reader of the report, once it has been asked.
-    pub fn notes(&self) -> Vec<String> {
+    pub(crate) fn notes(&self) -> Vec<String> {
         match self {
             Search::Mcp(mcp) => mcp.notes(),
             Search::Builtin { .. } | Search::Command(_) | Search::Http(_) => Vec::new(),

@@ -13,14 +13,14 @@ pub struct Definitions(HashMap<String, u64>);
 
 impl Definitions {
     /// Counts every tool once.
-    pub fn count(tools: &[Tool]) -> Definitions {
+    pub(crate) fn count(tools: &[Tool]) -> Definitions {
         Definitions(
             tools.iter().map(|tool| (tool.tool_id.clone(), count(&definition(tool)))).collect(),
         )
     }
 
     /// The cost of putting these definitions into a context.
-    pub fn of(&self, ranked: &[Ranked]) -> u64 {
+    pub(crate) fn of(&self, ranked: &[Ranked]) -> u64 {
         ranked.iter().filter_map(|ranked| self.0.get(&ranked.tool_id)).sum()
     }
 }

@@ -44,17 +44,8 @@ pub enum Fit {
 }
 
 impl Fit {
-    /// 1 or 0; none without a schema.
-    pub fn score(&self) -> Option<f64> {
-        match self {
-            Fit::Fits { .. } => Some(1.0),
-            Fit::Breaks { .. } => Some(0.0),
-            Fit::NotPromised => None,
-        }
-    }
-
     /// The violations.
-    pub fn reasons(&self) -> &[String] {
+    pub(crate) fn reasons(&self) -> &[String] {
         match self {
             Fit::Breaks { reasons } => reasons,
             _ => &[],
@@ -62,7 +53,7 @@ impl Fit {
     }
 
     /// Violations of `format`.
-    pub fn format_warnings(&self) -> &[String] {
+    pub(crate) fn format_warnings(&self) -> &[String] {
         match self {
             Fit::Fits { format_warnings } => format_warnings,
             _ => &[],
@@ -79,7 +70,7 @@ const MAX_REASONS: usize = 3;
 
 impl Contract {
     /// Compiles the schemas of all tools.
-    pub fn new(definitions: &[Definition], revision: Revision) -> Contract {
+    pub(crate) fn new(definitions: &[Definition], revision: Revision) -> Contract {
         let compiled = |schema: Option<&Value>| {
             schema.map(|schema| Compiled::new(schema).map_err(|error| error.to_string()))
         };
@@ -95,17 +86,17 @@ impl Contract {
     }
 
     /// Returns whether the server has the tool.
-    pub fn knows(&self, tool: &str) -> bool {
+    pub(crate) fn knows(&self, tool: &str) -> bool {
         self.tools.contains_key(tool)
     }
 
     /// The names of all tools.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.tools.keys().map(String::as_str)
     }
 
     /// Checks arguments against the input schema.
-    pub fn input(&self, tool: &str, arguments: &Map<String, Value>) -> Fit {
+    pub(crate) fn input(&self, tool: &str, arguments: &Map<String, Value>) -> Fit {
         match self.tools.get(tool).map(|schemas| &schemas.input) {
             None | Some(None) => Fit::NotPromised,
             Some(Some(Err(error))) => Fit::breaks(format!("the input schema is unusable: {error}")),
@@ -133,7 +124,7 @@ impl Contract {
     }
 
     /// The first violation of the protocol in the result of a tool.
-    pub fn malformed(&self, result: &Value) -> Option<&'static str> {
+    pub(crate) fn malformed(&self, result: &Value) -> Option<&'static str> {
         match result.get("resultType").and_then(Value::as_str) {
             None | Some("complete") => {}
             Some("task") => {
@@ -158,7 +149,7 @@ impl Contract {
     }
 
     /// Checks a result against the output schema, which errors need not fit.
-    pub fn output(&self, tool: &str, outcome: &Outcome) -> Fit {
+    pub(crate) fn output(&self, tool: &str, outcome: &Outcome) -> Fit {
         let Outcome::Result { result } = outcome else { return Fit::NotPromised };
         let Some(Some(schema)) = self.tools.get(tool).map(|schemas| &schemas.output) else {
             return Fit::NotPromised;
@@ -255,28 +246,38 @@ mod tests {
         value.as_object().unwrap().clone()
     }
 
+    /// True if it fits; none without a schema.
+    fn fits(fit: &Fit) -> Option<bool> {
+        match fit {
+            Fit::Fits { .. } => Some(true),
+            Fit::Breaks { .. } => Some(false),
+            Fit::NotPromised => None,
+        }
+    }
+
     #[test]
     fn arguments_are_checked_against_the_input_schema() {
         let contract = contract();
-        assert_eq!(contract.input("add", &arguments(&json!({"a": 1}))).score(), Some(1.0));
+        let fits_input = |tool: &str, value: Value| fits(&contract.input(tool, &arguments(&value)));
+        assert_eq!(fits_input("add", json!({"a": 1})), Some(true));
         let wrong = contract.input("add", &arguments(&json!({"a": "1"})));
-        assert_eq!(wrong.score(), Some(0.0));
+        assert_eq!(fits(&wrong), Some(false));
         assert!(wrong.reasons()[0].starts_with("/a: "), "{wrong:?}");
-        assert_eq!(contract.input("broken", &arguments(&json!({}))).score(), Some(0.0));
-        assert_eq!(contract.input("unknown", &arguments(&json!({}))).score(), None);
+        assert_eq!(fits_input("broken", json!({})), Some(false));
+        assert_eq!(fits_input("unknown", json!({})), None);
     }
 
     #[test]
     fn results_are_checked_against_the_output_schema_and_errors_are_not() {
         let contract = contract();
         let result = |value: Value| Outcome::Result { result: value };
-        let score = |tool: &str, outcome: &Outcome| contract.output(tool, outcome).score();
-        assert_eq!(score("add", &result(json!({"structuredContent": {"sum": 2}}))), Some(1.0));
-        assert_eq!(score("add", &result(json!({"structuredContent": {"sum": "2"}}))), Some(0.0));
-        assert_eq!(score("add", &result(json!({"content": []}))), Some(0.0));
-        assert_eq!(score("add", &result(json!({"isError": true}))), None);
-        assert_eq!(score("silent", &result(json!({"content": []}))), None);
-        assert_eq!(score("add", &Outcome::Timeout), None);
+        let fits = |tool: &str, outcome: &Outcome| fits(&contract.output(tool, outcome));
+        assert_eq!(fits("add", &result(json!({"structuredContent": {"sum": 2}}))), Some(true));
+        assert_eq!(fits("add", &result(json!({"structuredContent": {"sum": "2"}}))), Some(false));
+        assert_eq!(fits("add", &result(json!({"content": []}))), Some(false));
+        assert_eq!(fits("add", &result(json!({"isError": true}))), None);
+        assert_eq!(fits("silent", &result(json!({"content": []}))), None);
+        assert_eq!(fits("add", &Outcome::Timeout), None);
     }
 
     #[test]

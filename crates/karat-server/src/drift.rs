@@ -73,23 +73,6 @@ const CHANGED_FIELD: Rule = Rule {
     help: "Titles, icons and annotations change what clients show.",
 };
 
-/// The rules.
-#[must_use]
-pub fn rules() -> [&'static Rule; 10] {
-    [
-        &NEW_TOOL,
-        &NEW_DESTRUCTIVE_TOOL,
-        &REMOVED_TOOL,
-        &NARROWER_SCHEMA,
-        &WIDER_SCHEMA,
-        &CHANGED_SCHEMA,
-        &REWORDED,
-        &REWORDED_INSTRUCTIONS,
-        &CANARY,
-        &CHANGED_FIELD,
-    ]
-}
-
 /// The depth to which schemas are compared.
 const MAX_DEPTH: usize = 12;
 

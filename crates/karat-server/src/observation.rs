@@ -95,7 +95,7 @@ pub struct Attempt {
 
 impl Attempt {
     /// The call of the case itself, if it was made.
-    pub fn call(&self) -> Option<&Called> {
+    pub(crate) fn call(&self) -> Option<&Called> {
         self.find(Role::Call, 0)
     }
 
@@ -105,7 +105,7 @@ impl Attempt {
     }
 
     /// The time that the call of the case took.
-    pub fn latency(&self) -> Option<Duration> {
+    pub(crate) fn latency(&self) -> Option<Duration> {
         self.call().map(|called| Duration::from_nanos(called.nanos))
     }
 }
@@ -227,7 +227,7 @@ impl Outcome {
     }
 
     /// The class of the outcome, as it is counted in reports.
-    pub fn class(&self) -> &'static str {
+    pub(crate) fn class(&self) -> &'static str {
         match self {
             Outcome::Result { .. } if self.is_tool_error() => "tool_error",
             Outcome::Result { .. } => "result",
@@ -240,7 +240,7 @@ impl Outcome {
     }
 
     /// Returns whether the server answered at all.
-    pub fn is_answer(&self) -> bool {
+    pub(crate) fn is_answer(&self) -> bool {
         matches!(self, Outcome::Result { .. } | Outcome::ProtocolError { .. })
     }
 

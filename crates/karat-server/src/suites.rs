@@ -137,11 +137,6 @@ impl Dataset {
         let orphans = suite.orphaned_snapshots();
         Ok(Dataset { suite, target: self.target.clone(), orphans })
     }
-
-    /// The suite.
-    pub fn suite(&self) -> &Suite {
-        &self.suite
-    }
 }
 
 /// Facts about the server and the run that scoring needs besides the answers.

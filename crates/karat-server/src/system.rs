@@ -47,7 +47,7 @@ pub enum Target {
 
 impl Target {
     /// A one-line description that is safe to print.
-    pub fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         match self {
             Target::Spec(spec) => spec.describe(),
             Target::Demo => "the demo server, in this process".to_owned(),
@@ -100,7 +100,7 @@ impl Server {
     ///
     /// # Errors
     /// If there is no session, or a setup call does not do what it should.
-    pub async fn start(
+    pub(crate) async fn start(
         target: Target,
         options: Options,
         setup: Vec<Arc<Step>>,
@@ -131,7 +131,7 @@ impl Server {
     ///
     /// # Errors
     /// If the server is gone and does not come back.
-    pub async fn session(&self) -> Result<Arc<Session>, StartError> {
+    pub(crate) async fn session(&self) -> Result<Arc<Session>, StartError> {
         let mut slot = self.session.lock().await;
         if let Some(session) = &*slot {
             return Ok(Arc::clone(session));
@@ -174,7 +174,7 @@ impl Server {
     }
 
     /// Conduct apart from answers, over all sessions.
-    pub fn protocol_log(&self) -> ProtocolLog {
+    pub(crate) fn protocol_log(&self) -> ProtocolLog {
         self.options.violations.log()
     }
 
@@ -194,7 +194,7 @@ impl Server {
     }
 
     /// The redactor for the secrets of the spec.
-    pub fn redactor(&self) -> &Redactor {
+    pub(crate) fn redactor(&self) -> &Redactor {
         self.redactor.get_or_init(Redactor::default)
     }
 
@@ -248,7 +248,7 @@ impl Server {
     ///
     /// # Errors
     /// If the server is gone and does not come back.
-    pub async fn call(
+    pub(crate) async fn call(
         &self,
         tool: &str,
         arguments: &Map<String, Value>,
@@ -339,7 +339,7 @@ impl Server {
     }
 
     /// Ends the server, in good order if possible; the next call gets a new one.
-    pub async fn renew(&self) {
+    pub(crate) async fn renew(&self) {
         let session = self.session.lock().await.take();
         if let Some(session) = session.and_then(Arc::into_inner) {
             session.close().await;

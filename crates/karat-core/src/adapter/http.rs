@@ -44,7 +44,7 @@ pub struct HttpConfig<A> {
 
 impl<A> HttpConfig<A> {
     /// The method of the requests.
-    pub fn method(&self) -> &str {
+    pub(crate) fn method(&self) -> &str {
         let default = if self.body.is_some() { "POST" } else { "GET" };
         self.method.as_deref().unwrap_or(default)
     }

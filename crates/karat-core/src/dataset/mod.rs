@@ -210,7 +210,7 @@ impl Manifest {
     ///
     /// # Errors
     /// As [`Manifest::load`].
-    pub fn read(files: &DatasetFiles) -> Result<Self, DatasetError> {
+    pub(crate) fn read(files: &DatasetFiles) -> Result<Self, DatasetError> {
         let limits = Limits { bytes: 16 << 20, ..Limits::default() };
         let bytes = files.manifest(&limits)?;
         Self::parse(&files.label(MANIFEST).to_string_lossy(), &bytes)

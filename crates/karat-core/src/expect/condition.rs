@@ -101,21 +101,6 @@ impl Condition {
             _ => false,
         }
     }
-
-    /// A text for which it holds, if one can be made up.
-    pub(super) fn example(&self) -> Option<String> {
-        match self {
-            Condition::Equals(value, _) => Some(text_of(value).into_owned()),
-            Condition::OneOf(values, _) => values.first().map(|value| text_of(value).into_owned()),
-            Condition::Contains(texts, _) => Some(texts.join(" ")),
-            Condition::Includes(Value::String(text)) => Some(text.clone()),
-            Condition::Lacks(..) => Some(String::new()),
-            Condition::Near(near) => Some(near.value.to_string()),
-            Condition::AtLeast(number) | Condition::AtMost(number) => Some(number.to_string()),
-            Condition::AnyOf(conditions) => conditions.iter().find_map(Condition::example),
-            _ => None,
-        }
-    }
 }
 
 impl fmt::Display for Condition {

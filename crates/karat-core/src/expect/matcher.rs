@@ -53,19 +53,6 @@ impl Matcher {
         self.condition.can_hold_of_nothing()
     }
 
-    /// A text for which it holds, if one can be made up.
-    pub fn example(&self) -> Option<String> {
-        matches!(self.place, Place::Text).then(|| self.condition.example())?
-    }
-
-    /// The path as it was written, where the place is one.
-    pub fn path(&self) -> Option<&str> {
-        match &self.place {
-            Place::Data(_, written) | Place::Result(_, written) => Some(written),
-            Place::Text | Place::Block(_) => None,
-        }
-    }
-
     /// Returns whether it compares with a snapshot.
     pub fn is_snapshot(&self) -> bool {
         matches!(self.condition, Condition::Snapshot(_))

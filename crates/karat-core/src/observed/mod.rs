@@ -86,7 +86,7 @@ impl Observed {
     ///
     /// # Errors
     /// If the fields do not fit the kind.
-    pub fn from_fields(
+    pub(crate) fn from_fields(
         kind: Kind,
         fields: Map<String, Value>,
     ) -> Result<Observed, serde_json::Error> {

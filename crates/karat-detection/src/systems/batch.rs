@@ -89,7 +89,7 @@ impl Batch {
     ///
     /// # Errors
     /// If it does not start, takes too long, or answers with something else.
-    pub async fn run(
+    pub(crate) async fn run(
         config: &BatchConfig,
         (program, redactor): &(Program, Redactor),
         dataset: &Dataset,
@@ -162,12 +162,12 @@ impl Batch {
     }
 
     /// The time the entries took, each its share of a run of the program, start-up included.
-    pub fn times(&self) -> &[Duration] {
+    pub(crate) fn times(&self) -> &[Duration] {
         &self.times
     }
 
     /// Remarks for the reader of the report.
-    pub fn notes(&self) -> Vec<String> {
+    pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = vec![
             "answer times are shares of whole runs of the program, its start-up included"
                 .to_owned(),
@@ -202,7 +202,7 @@ impl Batch {
     ///
     /// # Errors
     /// If the scanner did not report on it.
-    pub fn answer(&self, run: u32, id: &str) -> Result<Answer, Failure> {
+    pub(crate) fn answer(&self, run: u32, id: &str) -> Result<Answer, Failure> {
         let answers = usize::try_from(run).ok().and_then(|run| self.runs.get(run));
         match answers.and_then(|answers| answers.get(id)) {
             Some(Ok(answer)) => Ok(answer.clone()),

@@ -11,12 +11,12 @@ pub struct Builtin {
 
 impl Builtin {
     /// `builtin` is for all.
-    pub fn new(name: &str) -> Builtin {
+    pub(crate) fn new(name: &str) -> Builtin {
         Builtin { only: detectors::find(name) }
     }
 
     /// The findings in a definition.
-    pub fn inspect(&self, input: &ScanInput) -> Answer {
+    pub(crate) fn inspect(&self, input: &ScanInput) -> Answer {
         if let Some(detector) = self.only {
             let findings = detector.findings(input);
             let flagged = detectors::flags(&findings);

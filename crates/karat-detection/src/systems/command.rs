@@ -50,7 +50,7 @@ impl CommandScanner {
     ///
     /// # Errors
     /// If it cannot be started.
-    pub fn start(program: &Program, redactor: Redactor) -> Result<CommandScanner, String> {
+    pub(crate) fn start(program: &Program, redactor: Redactor) -> Result<CommandScanner, String> {
         Exchange::start(program, redactor, read).map(CommandScanner)
     }
 
@@ -58,7 +58,7 @@ impl CommandScanner {
     ///
     /// # Errors
     /// If the answer is invalid, or the program has exited.
-    pub async fn ask(&self, run: u32, input: &ScanInput) -> Reply<Answer> {
+    pub(crate) async fn ask(&self, run: u32, input: &ScanInput) -> Reply<Answer> {
         let mut answer = self.0.ask(&input.id, &Asked { input, run }).await?;
         answer.hide(self.0.redactor());
         Ok(answer)

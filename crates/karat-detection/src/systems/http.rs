@@ -17,7 +17,7 @@ use crate::answer::Answer;
 pub(crate) const DETECTOR: &str = "http";
 
 /// `http = { … }` of a system.
-pub type HttpConfig = http::HttpConfig<AnswerConfig>;
+pub(crate) type HttpConfig = http::HttpConfig<AnswerConfig>;
 
 /// The configuration with a body that shows a whole entry where none is given.
 fn complete(config: &HttpConfig) -> HttpConfig {
@@ -53,7 +53,7 @@ impl HttpScanner {
     ///
     /// # Errors
     /// If the configuration is not valid, or a variable that it needs is not set.
-    pub fn new(
+    pub(crate) fn new(
         config: &HttpConfig,
         folder: &Path,
         timeout: Duration,
@@ -69,7 +69,7 @@ impl HttpScanner {
     ///
     /// # Errors
     /// If there is no answer, or none that can be read.
-    pub async fn ask(&self, run: u32, input: &ScanInput) -> Result<Answer, Failure> {
+    pub(crate) async fn ask(&self, run: u32, input: &ScanInput) -> Result<Answer, Failure> {
         let values = match self.question.values(input, run) {
             Ok(values) => values,
             Err(unshown) => return Ok(unshown.answer(DETECTOR)),

@@ -21,7 +21,7 @@ use crate::answer::Answer;
 pub(crate) const DETECTOR: &str = "mcp";
 
 /// `mcp = { … }` of a system.
-pub type McpConfig = mcp::McpConfig<AnswerConfig>;
+pub(crate) type McpConfig = mcp::McpConfig<AnswerConfig>;
 
 fn question(config: &McpConfig) -> Result<Question, EvalError> {
     let Some(arguments) = &config.arguments else {
@@ -50,7 +50,7 @@ impl McpScanner {
     ///
     /// # Errors
     /// If it does not start, or has no such tool.
-    pub async fn start(
+    pub(crate) async fn start(
         config: &McpConfig,
         folder: &Path,
         timeout: Duration,
@@ -64,7 +64,7 @@ impl McpScanner {
     ///
     /// # Errors
     /// If there is no answer, or none that can be read.
-    pub async fn ask(&self, run: u32, input: &ScanInput) -> Result<Answer, Failure> {
+    pub(crate) async fn ask(&self, run: u32, input: &ScanInput) -> Result<Answer, Failure> {
         let values = match self.question.values(input, run) {
             Ok(values) => values,
             Err(unshown) => return Ok(unshown.answer(DETECTOR)),
@@ -76,7 +76,7 @@ impl McpScanner {
     }
 
     /// Remarks on the server's conduct apart from its answers.
-    pub fn notes(&self) -> Vec<String> {
+    pub(crate) fn notes(&self) -> Vec<String> {
         self.tool.notes()
     }
 }

@@ -35,7 +35,7 @@ pub struct Sarif {
 ///
 /// # Errors
 /// If it is not SARIF, or a run did not succeed.
-pub fn read(log: &Value, name_of: impl Fn(&str) -> Option<String>) -> Result<Sarif, String> {
+pub(crate) fn read(log: &Value, name_of: impl Fn(&str) -> Option<String>) -> Result<Sarif, String> {
     let Some(runs) = log.get("runs").and_then(Value::as_array) else {
         return Err("this is not SARIF: it has no `runs`".to_owned());
     };
@@ -84,7 +84,7 @@ pub fn read(log: &Value, name_of: impl Fn(&str) -> Option<String>) -> Result<Sar
 
 impl Sarif {
     /// The verdict of each detector on an entry: a flag if it has results, a pass if it has none.
-    pub fn reports(&self, entry: &str) -> Vec<DetectorReport> {
+    pub(crate) fn reports(&self, entry: &str) -> Vec<DetectorReport> {
         self.detectors
             .iter()
             .map(|detector| {

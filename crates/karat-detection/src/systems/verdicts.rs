@@ -79,7 +79,7 @@ impl Verdicts {
     /// # Errors
     /// If it is none of the known kinds, names a detector twice for one entry, or contradicts the
     /// labels of the corpus.
-    pub fn load(path: &Path, dataset: &Dataset) -> Result<Verdicts, EvalError> {
+    pub(crate) fn load(path: &Path, dataset: &Dataset) -> Result<Verdicts, EvalError> {
         let limits = Limits::default();
         let text = input::read_text(path, &limits)?;
         let sarif_name =
@@ -93,7 +93,7 @@ impl Verdicts {
     ///
     /// # Errors
     /// See [`Verdicts::load`].
-    pub fn parse(
+    pub(crate) fn parse(
         path: &Path,
         text: &str,
         format: Format,
@@ -221,7 +221,7 @@ impl Verdicts {
     ///
     /// # Errors
     /// If the file has no verdict on it.
-    pub fn answer(&self, id: &str) -> Result<Answer, Failure> {
+    pub(crate) fn answer(&self, id: &str) -> Result<Answer, Failure> {
         self.answers.get(id).cloned().ok_or_else(|| {
             Failure::new(FailureClass::InvalidAnswer, "the file has no verdict on this entry")
         })

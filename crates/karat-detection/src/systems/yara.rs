@@ -47,7 +47,7 @@ impl Yara {
     ///
     /// # Errors
     /// If there is none, or one does not compile.
-    pub fn load(path: &Path, timeout: Duration) -> Result<Yara, EvalError> {
+    pub(crate) fn load(path: &Path, timeout: Duration) -> Result<Yara, EvalError> {
         let rules = Arc::new(Rules::load(path, timeout)?);
         Ok(Yara { rules, timeout, overdue: Arc::default() })
     }
@@ -56,7 +56,7 @@ impl Yara {
     ///
     /// # Errors
     /// If scanning took too long.
-    pub fn inspect(&self, input: &ScanInput) -> Result<Answer, Failure> {
+    pub(crate) fn inspect(&self, input: &ScanInput) -> Result<Answer, Failure> {
         if self.overdue.load(Ordering::Acquire) > 0 {
             let message = "the rules are still busy with an earlier entry, which took too long";
             return Err(Failure::new(FailureClass::Timeout, message));

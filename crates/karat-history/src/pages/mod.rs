@@ -33,10 +33,10 @@ const TEMPLATES: [(&str, &str); 9] = [
 ];
 
 /// The script of the pages.
-pub const SCRIPT: &str = include_str!("../../assets/dashboard.js");
+pub(crate) const SCRIPT: &str = include_str!("../../assets/dashboard.js");
 
 /// The style of the pages: that of the report, and additions for the dashboard.
-pub fn style() -> String {
+pub(crate) fn style() -> String {
     [html::style(), include_str!("../../assets/dashboard.css")].concat()
 }
 
@@ -89,7 +89,7 @@ impl Pages {
     ///
     /// # Errors
     /// If the template cannot be filled in.
-    pub fn message(&self, title: &str, message: &str) -> Result<String, PageError> {
+    pub(crate) fn message(&self, title: &str, message: &str) -> Result<String, PageError> {
         Ok(self.environment.get_template("message.html")?.render(context! {
             title => title,
             here => "",

@@ -86,11 +86,6 @@ impl Store {
         Ok(Store { connection: file::in_memory(&path)?, path })
     }
 
-    /// The path of the file.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Adds a document.
     ///
     /// # Errors

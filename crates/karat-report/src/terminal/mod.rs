@@ -41,9 +41,9 @@ pub struct Style {
 }
 
 /// The fewest columns that output is made for.
-pub const NARROWEST: usize = 60;
+pub(crate) const NARROWEST: usize = 60;
 /// The most columns that output uses.
-pub const WIDEST: usize = 200;
+pub(crate) const WIDEST: usize = 200;
 
 impl Default for Style {
     fn default() -> Style {

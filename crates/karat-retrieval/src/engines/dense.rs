@@ -37,7 +37,7 @@ impl Dense {
     ///
     /// # Errors
     /// If the folder lacks a file, or a file is not what it should be.
-    pub fn build(tools: &[Tool], weights: &Path) -> Result<Dense, EvalError> {
+    pub(crate) fn build(tools: &[Tool], weights: &Path) -> Result<Dense, EvalError> {
         let (model, digest) = load(weights)?;
         let vectors = tools.iter().map(|tool| embed(&model, &text(tool))).collect();
         let ids = tools.iter().map(|tool| tool.tool_id.clone()).collect();

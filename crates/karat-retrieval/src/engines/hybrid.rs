@@ -31,7 +31,7 @@ impl Hybrid {
     ///
     /// # Errors
     /// As they do.
-    pub fn build(tools: &[Tool], weights: &Path) -> Result<Hybrid, EvalError> {
+    pub(crate) fn build(tools: &[Tool], weights: &Path) -> Result<Hybrid, EvalError> {
         let meaning = Dense::build(tools, weights)?;
         let words = Bm25::build(tools, Fields::All);
         Ok(Hybrid { words, meaning })

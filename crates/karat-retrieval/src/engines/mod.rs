@@ -104,7 +104,7 @@ pub fn find(name: &str) -> Option<&'static Builtin> {
 }
 
 /// The error for an engine that does not exist.
-pub fn unknown(name: &str) -> EvalError {
+pub(crate) fn unknown(name: &str) -> EvalError {
     let known: Vec<&str> = ENGINES.iter().map(|engine| engine.name).collect();
     let known = known.join(", ");
     EvalError::config(format!("system: no built-in engine {name:?}; expected one of {known}"))

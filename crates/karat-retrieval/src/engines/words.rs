@@ -4,7 +4,7 @@
 //! in one piece (`parseHTMLPage` is `parse html page`). Letters of other scripts are words too.
 
 /// The words of a text, lower-cased, in order.
-pub fn words(text: &str) -> Vec<String> {
+pub(crate) fn words(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for_each_word(text, |word| found.push(word.to_owned()));
     found

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::{Snapshot, canonical, name};
 
 /// The name of this form.
-pub const SCHEMA: &str = "karat.lock/1";
+pub(crate) const SCHEMA: &str = "karat.lock/1";
 
 /// The content of a lock file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -21,7 +21,7 @@ use serde_json::{Map, Value, json};
 use karat_core::error::EvalError;
 
 /// The folder of a dataset that holds the definitions.
-pub const TOOLS: &str = "tools";
+pub(crate) const TOOLS: &str = "tools";
 
 /// Fields that dataset files have and the protocol does not. A definition that has one of them is
 /// not one that was captured.
@@ -63,18 +63,18 @@ impl Server {
     }
 
     /// The package it was started from, where the snapshot says so.
-    pub fn package(&self) -> Option<Package> {
+    pub(crate) fn package(&self) -> Option<Package> {
         serde_json::from_value(self.about.get("package")?.clone()).ok()
     }
 
     /// Its definitions by name.
-    pub fn by_name(&self) -> BTreeMap<&str, &Value> {
+    pub(crate) fn by_name(&self) -> BTreeMap<&str, &Value> {
         self.tools.iter().map(|tool| (name(tool), tool)).collect()
     }
 }
 
 /// The name in a definition; [`Snapshot`] holds none without.
-pub fn name(definition: &Value) -> &str {
+pub(crate) fn name(definition: &Value) -> &str {
     definition.get("name").and_then(Value::as_str).unwrap_or_default()
 }
 

@@ -21,7 +21,7 @@ use crate::dataset::Dataset;
 use karat_core::error::EvalError;
 
 /// The file that says where a captured snapshot comes from.
-pub const PROVENANCE: &str = "provenance.json";
+pub(crate) const PROVENANCE: &str = "provenance.json";
 
 /// The content of [`PROVENANCE`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

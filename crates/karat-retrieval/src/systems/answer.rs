@@ -130,7 +130,7 @@ impl AnswerConfig {
     ///
     /// # Errors
     /// A description of the problem.
-    pub fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         let optional = |path: &Option<String>| path.as_deref().map(JsonPath::parse).transpose();
         optional(&self.json_at)?;
         optional(&self.score)?;
@@ -257,7 +257,7 @@ impl AnswerReader {
     ///
     /// # Errors
     /// An `invalid_answer` that says what is not as agreed.
-    pub fn read_value(&self, value: &Value) -> Result<Page, Failure> {
+    pub(crate) fn read_value(&self, value: &Value) -> Result<Page, Failure> {
         self.refusal(value)?;
         let inner;
         let value = match &self.json_at {
@@ -319,7 +319,7 @@ impl AnswerReader {
     }
 
     /// The tokens of a text, if they are counted.
-    pub fn tokens(&self, text: &str) -> Option<u64> {
+    pub(crate) fn tokens(&self, text: &str) -> Option<u64> {
         self.count_tokens.then(|| tokens::count(text))
     }
 

@@ -46,7 +46,7 @@ fn read_counting(line: &str) -> Result<(String, Reply<Ranking>), String> {
 
 impl CommandSearch {
     /// Starts the program. It is asked nothing yet.
-    pub fn start(
+    pub(crate) fn start(
         program: &Program,
         redactor: Redactor,
         count_tokens: bool,
@@ -56,7 +56,7 @@ impl CommandSearch {
     }
 
     /// Asks one question.
-    pub async fn ask(&self, run: u32, question: &Question) -> Reply<Ranking> {
+    pub(crate) async fn ask(&self, run: u32, question: &Question) -> Reply<Ranking> {
         self.0.ask(&question.id, &Asked { question, run }).await
     }
 }

@@ -12,7 +12,7 @@ use super::pages::{OFFSET, Pages};
 use crate::ranking::{Question, Ranking};
 
 /// `http = { … }` of a project entry.
-pub type HttpConfig = http::HttpConfig<AnswerConfig>;
+pub(crate) type HttpConfig = http::HttpConfig<AnswerConfig>;
 
 /// Finds mistakes before anything is asked; the environment is not looked at.
 pub(crate) fn check(config: &HttpConfig) -> Result<(), String> {
@@ -33,7 +33,7 @@ impl HttpSearch {
     ///
     /// # Errors
     /// If a variable of the environment is missing, or the configuration is not valid.
-    pub fn new(
+    pub(crate) fn new(
         config: &HttpConfig,
         mut reader: AnswerReader,
         folder: &Path,
@@ -45,7 +45,7 @@ impl HttpSearch {
     }
 
     /// Asks one question.
-    pub async fn ask(&self, run: u32, question: &Question) -> Result<Ranking, Failure> {
+    pub(crate) async fn ask(&self, run: u32, question: &Question) -> Result<Ranking, Failure> {
         let mut pages = Pages::new(&self.reader, question, run, Value::from(""));
         while let Some(values) = pages.next() {
             let answer = self.endpoint.ask(&values).await?;

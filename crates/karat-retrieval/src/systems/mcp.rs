@@ -14,7 +14,7 @@ use super::pages::{OFFSET, Pages};
 use crate::ranking::{Question, Ranking};
 
 /// `mcp = { … }` of a project entry.
-pub type McpConfig = mcp::McpConfig<AnswerConfig>;
+pub(crate) type McpConfig = mcp::McpConfig<AnswerConfig>;
 
 /// The configuration with the query as its only argument where none are given.
 pub(crate) fn complete(config: &McpConfig) -> McpConfig {
@@ -46,7 +46,7 @@ impl McpSearch {
     ///
     /// # Errors
     /// If there is no session, or no such tool.
-    pub async fn start(
+    pub(crate) async fn start(
         config: &McpConfig,
         mut reader: AnswerReader,
         folder: &Path,
@@ -59,7 +59,7 @@ impl McpSearch {
     }
 
     /// Asks one question.
-    pub async fn ask(&self, run: u32, question: &Question) -> Result<Ranking, Failure> {
+    pub(crate) async fn ask(&self, run: u32, question: &Question) -> Result<Ranking, Failure> {
         // An argument that is null is not sent: the first page has no cursor.
         let mut pages = Pages::new(&self.reader, question, run, Value::Null);
         while let Some(values) = pages.next() {
@@ -84,7 +84,7 @@ impl McpSearch {
     }
 
     /// Remarks on the server's conduct apart from its answers.
-    pub fn notes(&self) -> Vec<String> {
+    pub(crate) fn notes(&self) -> Vec<String> {
         self.tool.notes()
     }
 }

@@ -20,10 +20,6 @@ pub enum Class {
 }
 
 impl Class {
-    /// All four.
-    pub const ALL: [Class; 4] =
-        [Class::Injection, Class::Exfiltration, Class::PrivilegeEscalation, Class::DenialOfService];
-
     /// The name in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -48,7 +44,7 @@ pub struct KnownAttack {
 impl KnownAttack {
     /// The name on the command line and in reports.
     #[must_use]
-    pub fn id(&self) -> &'static str {
+    pub(crate) fn id(&self) -> &'static str {
         self.rule.id.trim_start_matches("attack-")
     }
 
@@ -99,7 +95,7 @@ const fn attack(
 }
 
 /// Every attack, class by class.
-pub const ATTACKS: &[&KnownAttack] = &[
+pub(crate) const ATTACKS: &[&KnownAttack] = &[
     &attack(
         "attack-command-injection",
         Class::Injection,
@@ -260,7 +256,8 @@ mod tests {
         let ids: std::collections::BTreeSet<&str> =
             ATTACKS.iter().map(|attack| attack.id()).collect();
         assert_eq!(ids.len(), ATTACKS.len());
-        for class in Class::ALL {
+        use Class::{DenialOfService, Exfiltration, Injection, PrivilegeEscalation};
+        for class in [Injection, Exfiltration, PrivilegeEscalation, DenialOfService] {
             assert!(ATTACKS.iter().any(|attack| attack.class == class), "{class:?}");
         }
         assert!(ATTACKS.iter().all(|attack| attack.rule.help.len() > 20));

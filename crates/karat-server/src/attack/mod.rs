@@ -43,7 +43,8 @@ use karat_io::Failure;
 use karat_mcp::{Definition, Engine, ServerSpec};
 use tokio::sync::Mutex;
 
-pub use self::attacks::{ATTACKS, Class, KnownAttack};
+pub(crate) use self::attacks::ATTACKS;
+pub use self::attacks::{Class, KnownAttack};
 use self::attempts::Access;
 use self::canary_site::CanarySite;
 pub use self::config::{Config, TIME_LIMIT};

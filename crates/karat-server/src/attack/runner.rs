@@ -155,7 +155,7 @@ impl AttackResult {
 
     /// The id of the item in the report.
     #[must_use]
-    pub fn id(&self) -> String {
+    pub(crate) fn id(&self) -> String {
         if self.tool.is_empty() {
             return self.attack.clone();
         }
