@@ -128,7 +128,10 @@ fn metrics(dataset: &Dataset, flags: impl Fn(&Sample) -> bool) -> Vec<Measured> 
 }
 
 /// A deterministic system proves it: asked again, it answers the same.
-pub(crate) fn second_pass(entries: &[Entry<Answer>], again: impl Fn(&str) -> Option<Answer>) -> Control {
+pub(crate) fn second_pass(
+    entries: &[Entry<Answer>],
+    again: impl Fn(&str) -> Option<Answer>,
+) -> Control {
     let same = entries.iter().all(|entry| match &entry.outcome {
         Outcome::Answer(answer) => again(&entry.id).as_ref() == Some(answer),
         Outcome::Failure { .. } => false,

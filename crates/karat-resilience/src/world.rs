@@ -221,7 +221,11 @@ impl Tool {
     ///
     /// # Errors
     /// The text with which the tool reports that it failed.
-    pub(crate) fn call(&self, state: &mut Value, arguments: &Map<String, Value>) -> Result<Value, String> {
+    pub(crate) fn call(
+        &self,
+        state: &mut Value,
+        arguments: &Map<String, Value>,
+    ) -> Result<Value, String> {
         for name in self.parameters.keys() {
             let given = arguments.get(name);
             if given.is_none() && !self.optional.contains(name) {
