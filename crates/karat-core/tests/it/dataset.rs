@@ -308,6 +308,23 @@ fn an_embedded_dataset_is_verified_like_a_folder() {
     assert!(dataset.manifest().verify(&folder).is_ok());
 }
 
+/// A manifest in which a few characters are replaced. It is often still one.
+fn damaged_manifest() -> impl Strategy<Value = Vec<u8>> {
+    let digest = Digest::of(b"").to_string();
+    let right = format!(
+        "name = \"a\"\nversion = \"v1\"\nlicence = \"MIT\"\nmade = \"by hand\"\n\n[files]\n\"b/c\" = \"{digest}\"\n"
+    );
+    assert!(Manifest::parse("m.toml", right.as_bytes()).is_ok());
+    (any::<prop::sample::Index>(), 0..3_usize, "[a-z0-9 ./\"\n\\\\é]{0,2}").prop_map(
+        move |(at, length, other)| {
+            let mut bytes = right.clone().into_bytes();
+            let start = at.index(bytes.len());
+            bytes.splice(start..bytes.len().min(start + length), other.into_bytes());
+            bytes
+        },
+    )
+}
+
 proptest! {
     #[test]
     fn a_manifest_is_read_back_as_it_was_written(
@@ -336,7 +353,23 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_manifests_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let _ = Manifest::parse("m.toml", &bytes).map(drop);
+    fn any_bytes_are_a_manifest_that_can_be_written_or_an_error_with_the_file(
+        bytes in prop_oneof![
+            prop::collection::vec(any::<u8>(), 0..200),
+            damaged_manifest(),
+        ],
+    ) {
+        match Manifest::parse("m.toml", &bytes) {
+            Ok(manifest) => {
+                prop_assert!(!manifest.files.is_empty() && !manifest.licence.trim().is_empty());
+                let again = Manifest::parse("m.toml", manifest.to_toml().as_bytes());
+                prop_assert_eq!(again.unwrap(), manifest);
+            }
+            Err(error) => {
+                let message = error.to_string();
+                prop_assert!(message.starts_with("m.toml"), "{message}");
+                prop_assert!(!message.chars().any(char::is_control), "{message:?}");
+            }
+        }
     }
 }
