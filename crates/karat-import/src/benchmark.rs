@@ -1,4 +1,4 @@
-//! What is known about a benchmark, and its importer.
+//! The facts about a benchmark, and its importer.
 
 use crate::ImportError;
 use crate::source::Source;
