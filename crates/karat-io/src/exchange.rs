@@ -77,6 +77,28 @@ impl<A> Waiting<A> {
 }
 
 /// A running program that answers lines; killed with its children on drop.
+///
+/// ```
+/// use karat_io::exchange::Exchange;
+/// use karat_io::process::Program;
+/// use karat_io::redact::Redactor;
+/// use serde_json::{Value, json};
+///
+/// # if !cfg!(unix) { return Ok(()); }
+/// # tokio::runtime::Runtime::new()?.block_on(async {
+/// // A program that answers every question with the question itself.
+/// let program = Program { command: vec!["cat".to_owned()], ..Program::default() };
+/// let exchange = Exchange::start(&program, Redactor::default(), |line| {
+///     let answer: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
+///     Ok((answer["id"].as_str().ok_or("no id")?.to_owned(), Ok(answer)))
+/// })?;
+/// let question = json!({"id": "q1", "text": "hello"});
+/// let reply = exchange.ask("q1", &question).await.map_err(|failure| failure.message)?;
+/// assert_eq!(reply, question);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Exchange<A> {
     stdin: tokio::sync::Mutex<ChildStdin>,
     waiting: Arc<Mutex<Waiting<A>>>,

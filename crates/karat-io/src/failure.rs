@@ -33,6 +33,14 @@ impl FailureClass {
 }
 
 /// A request without an answer.
+///
+/// ```
+/// use karat_io::{Failure, FailureClass};
+///
+/// let failure = Failure::new(FailureClass::Timeout, "no answer after 5 s");
+/// assert!(failure.class.worth_retrying());
+/// assert!(!FailureClass::Refused.worth_retrying());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The kind.

@@ -130,6 +130,30 @@ pub fn certificates(file: &Path) -> Result<Vec<reqwest::Certificate>, String> {
 }
 
 /// An HTTP client. Connections are kept and shared between requests and clones.
+///
+/// ```
+/// use karat_io::http::{Client, Options, Request};
+/// use karat_io::http_server::{ServerLimits, serve};
+///
+/// # tokio::runtime::Runtime::new()?.block_on(async {
+/// let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+/// let url = format!("http://{}/", listener.local_addr()?);
+/// let router = axum::Router::new().route("/", axum::routing::get(async || "hello"));
+/// let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+/// let server = tokio::spawn(serve(listener, router, ServerLimits::default(), stopped));
+///
+/// let client = Client::new(&Options::default())?;
+/// let answer = client.send(&Request::get(&url)).await.map_err(|failure| failure.message)?;
+/// assert_eq!((answer.status, answer.body.as_slice()), (200, &b"hello"[..]));
+///
+/// let small = Client::new(&Options { max_body: 2, ..Options::default() })?;
+/// assert!(small.send(&Request::get(&url)).await.is_err());
+/// drop(stop);
+/// server.await?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Client {
     /// For this machine, without a proxy.

@@ -69,6 +69,8 @@ impl Default for ServerLimits {
 }
 
 /// Serves until `shutdown` is done.
+///
+/// [`Client`](crate::http::Client) has an example.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
@@ -99,6 +101,17 @@ pub async fn serve(
 
 /// Returns whether a request is of a program, which has no origin, or of a local web page. A host name that
 /// is not local means that a web page has pointed its own name at this server.
+///
+/// ```
+/// use axum::http::{HeaderMap, HeaderValue};
+/// use karat_io::http_server::is_local;
+///
+/// let mut headers = HeaderMap::new();
+/// headers.insert("host", HeaderValue::from_static("localhost:8080"));
+/// assert!(is_local(&headers));
+/// headers.insert("origin", HeaderValue::from_static("https://example.com"));
+/// assert!(!is_local(&headers));
+/// ```
 pub fn is_local(headers: &HeaderMap) -> bool {
     let local = |host: &str| {
         let name = match host.strip_prefix('[') {

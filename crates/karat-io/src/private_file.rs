@@ -26,6 +26,20 @@ pub fn configuration_folder() -> Option<PathBuf> {
 ///
 /// # Errors
 /// If the folder is a symbolic link or open to others, or if the file cannot be written.
+///
+/// # Examples
+///
+/// ```
+/// use karat_io::private_file;
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("logins/server.json");
+/// private_file::write(&path, b"{}")?;
+/// assert_eq!(private_file::read(&path, 100)?.as_deref(), Some(&b"{}"[..]));
+/// assert!(private_file::remove(&path)?);
+/// assert_eq!(private_file::read(&path, 100)?, None);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = folder_of(path)?;
     platform::create_private_folder(folder)?;

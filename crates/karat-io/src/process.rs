@@ -77,6 +77,23 @@ impl PartialEq for Cleanup {
 impl Eq for Cleanup {}
 
 /// A running program, killed with its children on drop.
+///
+/// ```
+/// use karat_io::process::{Line, Process, Program, write_line};
+///
+/// # if !cfg!(unix) { return Ok(()); }
+/// # tokio::runtime::Runtime::new()?.block_on(async {
+/// let program = Program { command: vec!["cat".to_owned()], ..Program::default() };
+/// let (mut process, mut stdin, mut lines) = Process::start(&program)?;
+/// write_line(&mut stdin, "hello").await?;
+/// assert_eq!(lines.next().await, Line::Text("hello".to_owned()));
+/// drop(stdin);
+/// assert_eq!(lines.next().await, Line::End);
+/// assert!(process.ended().await?.success());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Process {
     child: Child,
     group: Arc<Group>,

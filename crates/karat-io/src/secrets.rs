@@ -110,6 +110,14 @@ pub fn looks_like_token(value: &str) -> bool {
 }
 
 /// True if a value is a secret by its name or its look.
+///
+/// ```
+/// use karat_io::secrets::is_secret;
+///
+/// assert!(is_secret("GITHUB_TOKEN", "anything"));
+/// assert!(is_secret("setting", "ghp_Zx81mQw0aLr7Tt5Yb2Kd9Ue4Ns6Vc3Po1Hg8"));
+/// assert!(!is_secret("MAX_TOKENS", "4096"));
+/// ```
 #[must_use]
 pub fn is_secret(name: &str, value: &str) -> bool {
     is_secret_name(name) || looks_like_token(value)
@@ -124,6 +132,13 @@ pub(crate) fn after_auth_scheme(value: &str) -> Option<&str> {
 }
 
 /// The secret parts of a command's argument, given the argument before it.
+///
+/// ```
+/// use karat_io::secrets::in_argument;
+///
+/// let word = "--api-key=c0ffee-81f2-77aa";
+/// assert_eq!(in_argument(word, None).first().map(|part| &word[part.clone()]), Some("c0ffee-81f2-77aa"));
+/// ```
 #[must_use]
 pub fn in_argument(word: &str, before: Option<&str>) -> Vec<Range<usize>> {
     let found = match before {

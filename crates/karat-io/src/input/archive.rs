@@ -32,6 +32,23 @@ pub struct Member<'a> {
 ///
 /// # Errors
 /// If something cannot be read, is damaged or too large, or `visit` fails.
+///
+/// # Examples
+///
+/// ```
+/// use karat_io::input::{InputError, Limits, members};
+///
+/// let folder = tempfile::tempdir()?;
+/// std::fs::write(folder.path().join("a.json"), "{}")?;
+/// std::fs::write(folder.path().join("b.txt"), "text")?;
+/// let mut names = Vec::new();
+/// members::<InputError>(folder.path(), &Limits::default(), |name| name.ends_with(".json"), |member| {
+///     names.push(member.name.to_owned());
+///     Ok(())
+/// })?;
+/// assert_eq!(names, ["a.json"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn members<E: From<InputError>>(
     path: &Path,
     limits: &Limits,

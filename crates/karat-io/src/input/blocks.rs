@@ -87,6 +87,19 @@ impl<'a> Blocks<'a> {
     ///
     /// # Errors
     /// If the first bytes cannot be read.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use karat_io::input::{Blocks, Limits};
+    ///
+    /// let limits = Limits { line_bytes: 8, ..Limits::default() };
+    /// let mut blocks = Blocks::of("log.txt", &b"one\ntwo\n"[..], &limits)?;
+    /// let mut block = Vec::new();
+    /// blocks.next_block(&mut block).map_err(|error| error.at_line(1))?;
+    /// assert_eq!(block, b"one\ntwo\n");
+    /// # Ok::<(), karat_io::input::InputError>(())
+    /// ```
     pub fn of(name: &str, reader: impl Read + 'a, limits: &Limits) -> Result<Self, InputError> {
         let path = Path::new(name);
         let failed = |source| InputError::Io { path: path.to_owned(), line: None, source };

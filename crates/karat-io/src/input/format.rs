@@ -17,6 +17,14 @@ pub enum Format {
 
 impl Format {
     /// The format of a file by its extension. A final `.gz`, `.zst`, `.zstd` or `.xz` is ignored.
+    ///
+    /// ```
+    /// use karat_io::input::Format;
+    /// use std::path::Path;
+    ///
+    /// assert_eq!(Format::of(Path::new("log.jsonl.gz")), Some(Format::JsonLines));
+    /// assert_eq!(Format::of(Path::new("notes.txt")), None);
+    /// ```
     #[must_use]
     pub fn of(path: &Path) -> Option<Self> {
         let extension = |path: &Path| path.extension()?.to_str().map(str::to_ascii_lowercase);

@@ -49,6 +49,18 @@ impl<'a> Lines<'a> {
     ///
     /// # Errors
     /// If the first bytes cannot be read.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use karat_io::input::{Limits, Lines};
+    ///
+    /// let mut lines = Lines::of("notes.txt", &b"one\r\ntwo"[..], &Limits::default())?;
+    /// assert_eq!(lines.next_line()?, Some((1, "one")));
+    /// assert_eq!(lines.next_line()?, Some((2, "two")));
+    /// assert_eq!(lines.next_line()?, None);
+    /// # Ok::<(), karat_io::input::InputError>(())
+    /// ```
     pub fn of(name: &str, reader: impl Read + 'a, limits: &Limits) -> Result<Self, InputError> {
         let path = Path::new(name);
         let failed = |source| InputError::Io { path: path.to_owned(), line: None, source };
@@ -129,6 +141,18 @@ impl<'a> Lines<'a> {
     }
 
     /// Reads every line as JSON of one type; blank lines are skipped.
+    ///
+    /// ```
+    /// use karat_io::input::{Limits, Lines};
+    ///
+    /// let text = "{\"id\": 1}\n\n{\"id\": oops}\n";
+    /// let lines = Lines::of("log.jsonl", text.as_bytes(), &Limits::default())?;
+    /// let mut records = lines.records::<serde_json::Value>();
+    /// assert_eq!(records.next().transpose()?, Some((1, serde_json::json!({"id": 1}))));
+    /// let error = records.next().transpose().unwrap_err();
+    /// assert_eq!(error.line(), Some(3));
+    /// # Ok::<(), karat_io::input::InputError>(())
+    /// ```
     pub fn records<T: DeserializeOwned>(self) -> Records<'a, T> {
         Records { lines: self, of: PhantomData }
     }

@@ -161,6 +161,17 @@ pub fn read_text(path: &Path, limits: &Limits) -> Result<String, InputError> {
 ///
 /// # Errors
 /// As [`read_text`].
+///
+/// # Examples
+///
+/// ```
+/// use karat_io::input::{Limits, decode};
+///
+/// assert_eq!(decode("a.txt", b"\xEF\xBB\xBFtext", &Limits::default())?, "text");
+/// let limits = Limits { bytes: 3, ..Limits::default() };
+/// assert!(decode("a.txt", b"text", &limits).is_err());
+/// # Ok::<(), karat_io::input::InputError>(())
+/// ```
 pub fn decode(name: &str, bytes: &[u8], limits: &Limits) -> Result<String, InputError> {
     let path = Path::new(name);
     let failed = |source| InputError::Io { path: path.to_owned(), line: None, source };

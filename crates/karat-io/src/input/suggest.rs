@@ -5,6 +5,13 @@
 ///
 /// Letter case, `-` and `_` are ignored; a swapped pair of letters counts as one mistake. One mistake is
 /// allowed for every three letters, and at least one letter must match.
+///
+/// ```
+/// use karat_io::input::nearest;
+///
+/// assert_eq!(nearest("timeuot_ms", ["timeout_ms", "retries"]).as_deref(), Some("timeout_ms"));
+/// assert_eq!(nearest("colour", ["timeout_ms", "retries"]), None);
+/// ```
 #[must_use]
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     // The comparison is quadratic, and a word this long is not a misspelling.

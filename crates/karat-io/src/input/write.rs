@@ -35,6 +35,18 @@ pub struct WriteError {
 ///
 /// # Errors
 /// If any step fails. The temporary file is then removed, and the old file is unchanged.
+///
+/// # Examples
+///
+/// ```
+/// use karat_io::input::{Limits, read_text, write_atomic};
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("new/report.txt");
+/// write_atomic(&path, b"done")?;
+/// assert_eq!(read_text(&path, &Limits::default())?, "done");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     write_atomic_with(path, |file| file.write_all(bytes))
 }
