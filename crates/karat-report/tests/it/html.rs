@@ -223,12 +223,15 @@ fn every_anchor_is_unique_and_every_link_has_one() {
         for id in tags.iter().filter_map(|tag| tag.attributes.get("id")) {
             assert!(ids.insert(id.as_str()), "{id} twice");
         }
+        let mut links = 0;
         for target in tags.iter().filter_map(|tag| tag.attributes.get("href")?.strip_prefix('#')) {
             // With a slash it is an item, with a question mark a filtered list: the script handles both.
             let place = target.split_once("&#x2f;").map_or(target, |(report, _)| report);
             let place = place.split_once('?').map_or(place, |(list, _)| list);
             assert!(ids.contains(place), "{target}");
+            links += 1;
         }
+        assert!(links > 0 && !ids.is_empty(), "{links} links to {} anchors", ids.len());
     }
 }
 
