@@ -1,6 +1,6 @@
 //! Logins: every flow against a scripted authorisation server, and hostile ones that are refused.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -237,7 +237,7 @@ async fn scopes_that_were_granted_are_not_asked_for_again_and_again() {
     };
     let site = Site::start(never);
     let error = start(&spec(&site, client_credentials())).await.unwrap_err().to_string();
-    assert!(error.contains("already requested"), "{error}");
+    assert!(error.contains("refuses a token requested with"), "{error}");
     assert_eq!(site.asked("/token").len(), 1);
 
     let endless = Rules {
@@ -309,14 +309,15 @@ async fn no_secret_of_a_login_is_in_a_recording() {
 /// Starts a session with each hostile site. It must be refused with this message, in bounded time.
 async fn refused(rules: Rules, auth: AuthSpec, message: &str) -> Site {
     let site = Site::start(rules);
-    let began = Instant::now();
-    let error = start(&spec(&site, auth)).await.expect_err("it must be refused").to_string();
+    let spec = spec(&site, auth);
+    let limit = Duration::from_secs(60);
+    let started = tokio::time::timeout(limit, start(&spec)).await.expect("it hangs");
+    let error = started.expect_err("it must be refused").to_string();
     assert!(error.contains(message), "{message}: {error}");
     assert!(error.len() < 1_000 && !error.contains('\u{1b}'), "{error}");
     for secret in ["secret-of-the-client", "access-token-number", "code-of-the-login"] {
         assert!(!error.contains(secret), "{error}");
     }
-    assert!(began.elapsed() < Duration::from_secs(60));
     site
 }
 
@@ -328,7 +329,7 @@ async fn metadata_of_another_issuer_is_refused() {
         |_: &str, body: &mut Value| drop(body.as_object_mut().unwrap().remove("issuer")),
     ] {
         let rules = Rules { metadata, ..Rules::default() };
-        let site = refused(rules, client_credentials(), "is of another issuer").await;
+        let site = refused(rules, client_credentials(), "another issuer").await;
         assert!(site.asked("/token").is_empty());
     }
 }
@@ -481,7 +482,7 @@ async fn metadata_of_another_resource_is_refused() {
 async fn only_the_named_issuer_is_accepted() {
     let auth =
         AuthSpec { issuer: Some("https://login.example".to_owned()), ..client_credentials() };
-    let site = refused(Rules::default(), auth, "not of the issuer https://login.example").await;
+    let site = refused(Rules::default(), auth, "not from the issuer https://login.example").await;
     assert!(site.asked("/token").is_empty());
 }
 
@@ -534,7 +535,7 @@ async fn answers_of_another_issuer_are_refused() {
         browser: |_, right| redirect(302, &format!("{right}&iss=https%3A%2F%2Fevil.example")),
         ..Rules::default()
     };
-    let site = refused(wrong, browser(), "is of another issuer").await;
+    let site = refused(wrong, browser(), "comes from an issuer other than").await;
     assert!(site.asked("/token").is_empty());
     let missing = Rules {
         metadata: |_, body| body["authorization_response_iss_parameter_supported"] = json!(true),
@@ -619,7 +620,7 @@ async fn a_server_that_changes_its_authorisation_server_gets_no_credentials_of_t
     let site = Site::start(rules);
     let session = start(&spec(&site, client_credentials())).await.unwrap();
     let error = call(&session).await.unwrap_err().to_string();
-    assert!(error.contains("the client belongs to"), "{error}");
+    assert!(error.contains("the client is registered at"), "{error}");
     assert!(other.asked("/token").is_empty());
 }
 
