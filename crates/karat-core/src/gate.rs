@@ -261,7 +261,10 @@ impl Policy {
     ///
     /// # Errors
     /// If the slice is not written as one.
-    pub(crate) fn target<'t>(&self, name: &'t str) -> Result<(&'t str, Option<SliceKey>), GateError> {
+    pub(crate) fn target<'t>(
+        &self,
+        name: &'t str,
+    ) -> Result<(&'t str, Option<SliceKey>), GateError> {
         match name.split_once(" on ") {
             Some((id, slice)) => Ok((id.trim(), Some(parse_slice(slice.trim())?))),
             None => Ok((name, self.slice_key()?)),

@@ -613,7 +613,10 @@ mod tests {
                 "stdio, http or sse",
             ),
             (r#"{"mcpServers": {"a": {"command": "x", "args": [{}]}}}"#, "args"),
-            (r#"{"mcpServers": {"a": {"command": "x", "url": "http://y"}}}"#, "both a command and a url"),
+            (
+                r#"{"mcpServers": {"a": {"command": "x", "url": "http://y"}}}"#,
+                "both a command and a url",
+            ),
             (r#"{"mcpServers": {"a": {"command": "x", "envFile": ".env"}}}"#, "envFile"),
             (r#"{"mcpServers": {"a": {"command": "x", "env": {"A": []}}}}"#, "`env`.A"),
             (r#"{"mcpServers": []}"#, "object"),

@@ -246,7 +246,7 @@ fn slices(text: &mut String, title: &str, metrics: &[MetricId], slices: &[&Slice
         let cells =
             metrics.iter().map(|id| find(id).map_or_else(String::new, |m| optional(m.value)));
         let cells: Vec<String> = cells.collect();
-        let n = metrics.iter().find_map(|id| find(id)).map_or(0, |metric| metric.n);
+        let n = metrics.iter().find_map(find).map_or(0, |metric| metric.n);
         let _ = writeln!(text, "| {} | {} | {n} |", cell(&slice.value), cells.join(" | "));
     }
     if slices.len() > SLICES {

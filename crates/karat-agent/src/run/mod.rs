@@ -295,7 +295,7 @@ impl Evaluation for AgentRun {
         let api = config.models.first().map_or(Api::Scripted, |model| model.api);
         let world = World::Live {
             servers: config.servers(data)?,
-            client: api.client(config.key_env.as_deref(), common.timeout())?,
+            client: Box::new(api.client(config.key_env.as_deref(), common.timeout())?),
             options: common.options(),
             folder: context.folder.to_owned(),
         };

@@ -77,7 +77,7 @@ pub(super) enum Server {
 pub(super) enum World {
     Live {
         servers: BTreeMap<String, Server>,
-        client: Client,
+        client: Box<Client>,
         /// The retries of requests to a model.
         options: Options,
         folder: PathBuf,
@@ -89,14 +89,14 @@ impl World {
     /// The models and servers as one run sees them.
     pub(super) fn connect(&self, key: &Value) -> Connection {
         match self {
-            World::Live { servers, client, options, folder } => Connection::Live(Live {
+            World::Live { servers, client, options, folder } => Connection::Live(Box::new(Live {
                 servers: servers.clone(),
-                client: client.clone(),
+                client: (**client).clone(),
                 options: options.clone(),
                 folder: folder.clone(),
                 sessions: BTreeMap::new(),
                 exchanges: Vec::new(),
-            }),
+            })),
             World::Replay(recording) => {
                 let key = canonical(key);
                 let exchanges = recording.runs.get(&key).cloned();
@@ -108,7 +108,7 @@ impl World {
 
 /// The models and servers of one run.
 pub(super) enum Connection {
-    Live(Live),
+    Live(Box<Live>),
     Replay { key: String, exchanges: VecDeque<Exchange> },
 }
 

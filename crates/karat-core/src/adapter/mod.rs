@@ -79,7 +79,8 @@ mod tests {
     #[test]
     fn a_variable_that_is_not_set_is_named_with_its_place() {
         let unset = "${NO_SUCH_VARIABLE_1}".to_owned();
-        let error = program(&[unset.clone()], &BTreeMap::new(), Path::new("/")).unwrap_err();
+        let error =
+            program(std::slice::from_ref(&unset), &BTreeMap::new(), Path::new("/")).unwrap_err();
         assert!(error.starts_with("command: the environment variable NO_SUCH"), "{error}");
         let env = BTreeMap::from([("KEY".to_owned(), unset)]);
         let error = program(&["x".to_owned()], &env, Path::new("/")).unwrap_err();

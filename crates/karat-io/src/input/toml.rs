@@ -32,10 +32,7 @@ fn checked(text: &str, depth: usize) -> Result<Spanned<DeTable<'_>>, Fault> {
     Ok(document)
 }
 
-fn typed<T: DeserializeOwned + Send>(
-    text: &str,
-    table: Spanned<DeTable<'_>>,
-) -> Result<T, Fault> {
+fn typed<T: DeserializeOwned + Send>(text: &str, table: Spanned<DeTable<'_>>) -> Result<T, Fault> {
     erased::typed(|make| {
         erased::read(Deserializer::from(table), make).map_err(|error| {
             let span = error.span().unwrap_or_default();

@@ -39,7 +39,7 @@ fn on_large_stack(text: &str, limits: &Limits, make: Make<'_>) -> Result<(), Fau
         match reader.spawn_scoped(scope, || read(text, limits, make)) {
             Ok(reader) => reader.join().unwrap_or_else(|panic| resume_unwind(panic)),
             Err(error) => {
-                let message = format!("no thread could be started to read this: {error}");
+                let message = format!("cannot start a thread to read this: {error}");
                 Err(Fault { line: 1, column: 1, kind: FaultKind::Syntax(message) })
             }
         }
@@ -132,7 +132,7 @@ fn kind(error: &Error, limits: &Limits) -> FaultKind {
         | Error::AliasReplayCounterOverflow { .. }
         | Error::AliasExpansionLimitExceeded { .. } => FaultKind::Expands,
         Error::DuplicateMappingKey { key, .. } => {
-            FaultKind::DuplicateKey(key.clone().unwrap_or_else(|| "(not a text)".to_owned()))
+            FaultKind::DuplicateKey(key.clone().unwrap_or_else(|| "(not a string)".to_owned()))
         }
         Error::SerdeUnknownField { field, expected, .. } => {
             FaultKind::UnknownKey { key: field.clone(), known: owned(expected) }
@@ -144,9 +144,9 @@ fn kind(error: &Error, limits: &Limits) -> FaultKind {
             "`{value}` is not a finite number; put it in quotes if it is text, else use null"
         )),
         Error::UnsupportedTag { tag, .. } => {
-            FaultKind::Syntax(format!("the tag `{tag}` has no meaning here; remove it"))
+            FaultKind::Syntax(format!("unknown tag `{tag}`; remove it"))
         }
-        Error::Eof { .. } => FaultKind::Syntax("this is empty; expected YAML".to_owned()),
+        Error::Eof { .. } => FaultKind::Syntax("empty; expected YAML".to_owned()),
         Error::SerdeInvalidType { unexpected, expected, .. } => {
             FaultKind::Mismatch(format!("invalid type: {unexpected}, expected {expected}"))
         }

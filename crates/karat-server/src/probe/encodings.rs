@@ -60,8 +60,8 @@ mod tests {
         let token = "karatenv0123456789abcdef";
         let whole = "before karatenv0123456789abcdef after";
         assert_eq!(find_encoded(whole, token), Some("as plain text"));
-        let hex = hexadecimal(whole).to_uppercase();
-        assert_eq!(find_encoded(&hex, token), Some("as hexadecimal"));
+        let digits = hex(whole.as_bytes()).to_uppercase();
+        assert_eq!(find_encoded(&digits, token), Some("as hexadecimal"));
         assert_eq!(find_encoded(&reversed(whole), token), Some("reversed"));
         for before in ["", "x", "xy", "xyz"] {
             let text = STANDARD.encode(format!("{before}{token}yz"));
