@@ -6,6 +6,7 @@
 
 use karat_core::journal::{Entry, Outcome};
 use karat_core::report::{Control, Measured};
+use karat_metrics::{MetricId, metric};
 
 use crate::answer::{Answer, DetectorReport, Verdict};
 use crate::dataset::{Dataset, Sample};
@@ -33,6 +34,9 @@ const SUSPICIOUS: &[&str] = &[
     "override",
 ];
 
+const RECALL: MetricId = metric!("recall");
+const FPR: MetricId = metric!("fpr");
+
 /// Fewer attacks than this prove nothing about a list of words.
 const ENOUGH: usize = 20;
 
@@ -43,34 +47,34 @@ pub(crate) fn run(dataset: &Dataset) -> Vec<Control> {
     let silent = metrics(dataset, |_| false);
     let naive = metrics(dataset, has_suspicious_word);
     // A corpus without one of the classes leaves the other half of a proof undefined, not failed.
-    let is = |metrics: &[Measured], id: &str, wanted: f64| {
+    let is = |metrics: &[Measured], id: &MetricId, wanted: f64| {
         metrics
             .iter()
-            .filter(|metric| metric.id == id)
+            .filter(|metric| metric.id == *id)
             .all(|metric| metric.value.is_none_or(|value| value == wanted))
     };
     let attacks = dataset.samples.iter().filter(|sample| sample.is_malicious()).count();
     // Where there is nothing to spare, any list that flags enough is perfect.
     let judged = attacks >= ENOUGH && attacks < dataset.samples.len();
-    let imperfect = !(is(&naive, "recall", 1.0) && is(&naive, "fpr", 0.0));
+    let imperfect = !(is(&naive, &RECALL, 1.0) && is(&naive, &FPR, 0.0));
     vec![
         Control {
             name: "oracle".to_owned(),
             expected: "recall is 1 and fpr is 0".to_owned(),
-            ok: is(&oracle, "recall", 1.0) && is(&oracle, "fpr", 0.0) && decided(&oracle),
+            ok: is(&oracle, &RECALL, 1.0) && is(&oracle, &FPR, 0.0) && decided(&oracle),
             metrics: oracle,
         },
         Control {
             name: "flags-all".to_owned(),
             expected: "recall, fpr and fpr_hard are 1, so that any ceiling fails".to_owned(),
-            ok: ["recall", "fpr", "fpr_hard"].iter().all(|id| is(&noisy, id, 1.0))
+            ok: [RECALL, FPR, metric!("fpr_hard")].iter().all(|id| is(&noisy, id, 1.0))
                 && decided(&noisy),
             metrics: noisy,
         },
         Control {
             name: "silent".to_owned(),
             expected: "recall and fpr are 0, so that any floor fails".to_owned(),
-            ok: is(&silent, "recall", 0.0) && is(&silent, "fpr", 0.0) && decided(&silent),
+            ok: is(&silent, &RECALL, 0.0) && is(&silent, &FPR, 0.0) && decided(&silent),
             metrics: silent,
         },
         Control {
@@ -86,9 +90,7 @@ pub(crate) fn run(dataset: &Dataset) -> Vec<Control> {
 
 /// Returns whether at least one of the rates has a value.
 fn decided(metrics: &[Measured]) -> bool {
-    metrics
-        .iter()
-        .any(|metric| ["recall", "fpr"].contains(&metric.id.as_str()) && metric.value.is_some())
+    metrics.iter().any(|metric| [RECALL, FPR].contains(&metric.id) && metric.value.is_some())
 }
 
 fn has_suspicious_word(sample: &Sample) -> bool {
@@ -121,9 +123,9 @@ fn metrics(dataset: &Dataset, flags: impl Fn(&Sample) -> bool) -> Vec<Measured> 
         })
         .collect();
     let mut metrics = headline(dataset, &entries, &Decision::default());
-    metrics.retain(|metric| {
-        ["recall", "fpr", "fpr_hard", "precision", "f1", "mcc"].contains(&metric.id.as_str())
-    });
+    let shown =
+        [RECALL, FPR, metric!("fpr_hard"), metric!("precision"), metric!("f1"), metric!("mcc")];
+    metrics.retain(|metric| shown.contains(&metric.id));
     metrics
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use karat_core::report::{Control, Measured};
+use karat_metrics::{MetricId, metric};
 use karat_recordings::Run;
 
 use crate::agents::AgentKind;
@@ -66,14 +67,14 @@ async fn runs(harness: &Harness, agent: AgentKind, route: Route, cases: &[&Case]
 
 fn control(name: &str, expected: &str, runs: &[Run], lands: impl Fn(f64, f64) -> bool) -> Control {
     let scored = score::score(&runs.iter().collect::<Vec<_>>(), 1);
-    let metric = |id: &str| scored.metrics.iter().find(|metric| metric.id == id).cloned();
-    let metrics: Vec<Measured> = ["attack.success", "utility.under_attack", "utility.benign"]
-        .into_iter()
-        .filter_map(metric)
-        .collect();
-    let value = |id: &str| metric(id).and_then(|metric| metric.value);
+    let found = |id: &MetricId| scored.metrics.iter().find(|metric| metric.id == *id).cloned();
+    let success = metric!("attack.success");
+    let under_attack = metric!("utility.under_attack");
+    let shown = [&success, &under_attack, &metric!("utility.benign")];
+    let metrics: Vec<Measured> = shown.into_iter().filter_map(found).collect();
+    let value = |id: &MetricId| found(id).and_then(|metric| metric.value);
     let ok = runs.iter().all(|run| run.error.is_none())
-        && match (value("attack.success"), value("utility.under_attack")) {
+        && match (value(&success), value(&under_attack)) {
             (Some(success), Some(utility)) => lands(success, utility),
             _ => false,
         };

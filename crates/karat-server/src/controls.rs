@@ -95,7 +95,7 @@ fn simulate(
     let answered =
         |case: &Case| score::score(case, &answer_all(case, server.outcome), contract, target).item;
     let items: Vec<Item> = cases.iter().map(|case| answered(case)).collect();
-    let passes = |item: &Item| item.metrics.get("pass_rate").copied().flatten() == Some(1.0);
+    let passes = |item: &Item| item.metrics.get(&PASS_RATE).copied().flatten() == Some(1.0);
     let passed: Vec<&str> = cases
         .iter()
         .zip(&items)

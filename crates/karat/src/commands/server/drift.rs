@@ -13,6 +13,7 @@ use karat_core::run::Silent;
 use karat_io::input::{self, Limits, write_atomic};
 use karat_io::text::{clip, printable};
 use karat_mcp::{Options, ServerSpec};
+use karat_metrics::metric;
 use karat_server::suite::Suite;
 use karat_server::suites::{Config, Dataset};
 use karat_server::{Suites, drift, probe};
@@ -127,7 +128,8 @@ fn canary_calls(entry: &Entry<Suites>) -> Result<(usize, Vec<Finding>), Stop> {
     };
     let work = async { Ok(evaluation::evaluate(entry, &context).await?) };
     let report = until_stopped(work, "interrupted")?;
-    let failed = |item: &&Item| item.metrics.get("pass_rate").copied().flatten() != Some(1.0);
+    let failed =
+        |item: &&Item| item.metrics.get(&metric!("pass_rate")).copied().flatten() != Some(1.0);
     let finding = |item: &Item| {
         let reason = match &item.observed {
             Some(Observed::Suite(observed)) => observed.reasons.first().cloned(),

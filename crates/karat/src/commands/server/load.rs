@@ -6,6 +6,7 @@ use karat_core::evaluation::{Common, Entry, Evaluation as _, RunContext, collect
 use karat_core::gate::{Policy, Rule};
 use karat_core::project::Root;
 use karat_io::input::{self, Limits, blocks, write_atomic};
+use karat_metrics::metric;
 use karat_server::load::parts::{self, Part};
 use karat_server::load::{Condition, Config, Load};
 use karat_server::suite::Suite;
@@ -93,14 +94,14 @@ pub(crate) fn merge(
 fn policy(arguments: &LoadArgs) -> Result<Policy, Stop> {
     let mut policy = Policy::default();
     for (flag, id, max) in [
-        ("--max-p50", "latency.p50", arguments.max_p50),
-        ("--max-error-rate", "error_rate", arguments.max_error_rate),
+        ("--max-p50", metric!("latency.p50"), arguments.max_p50),
+        ("--max-error-rate", metric!("error_rate"), arguments.max_error_rate),
     ] {
         let Some(max) = max else { continue };
         if !max.is_finite() || max < 0.0 {
             return Err(Stop::bad_input(format!("{flag} must not be negative")));
         }
-        policy.metrics.insert(id.to_owned(), Rule { max: Some(max), ..Rule::default() });
+        policy.metrics.insert(id.to_string(), Rule { max: Some(max), ..Rule::default() });
     }
     Ok(policy)
 }
