@@ -5,6 +5,7 @@
 //! being written after it: a thread of its own then ends the process.
 
 use std::io::Write as _;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
 use std::time::Duration;
@@ -105,11 +106,10 @@ pub(crate) fn until_stopped_twice<T>(
 ) -> Result<T, Stop> {
     let runtime = runtime()?;
     end_on_signal("interrupted");
-    let work = async {
-        tokio::pin!(work);
+    let end = async |mut work: Work<'_>| {
         tokio::select! {
             biased;
-            done = &mut work => return done,
+            () = &mut work => return Ok(()),
             Ok(()) = tokio::signal::ctrl_c() => {
                 TAKEN.fetch_add(1, Ordering::SeqCst);
                 stop();
@@ -117,13 +117,15 @@ pub(crate) fn until_stopped_twice<T>(
             Ok(code) = signal_taken() => return Err(stopped(code, "stopped")),
         }
         tokio::select! {
-            done = &mut work => done,
+            () = &mut work => Ok(()),
             Ok(code) = signal_taken() => Err(stopped(code, "interrupted")),
         }
     };
-    let done = runtime.block_on(work);
-    set_message(UNWRITTEN);
-    done
+    finished(work, |work| {
+        let ended = runtime.block_on(end(work));
+        set_message(UNWRITTEN);
+        ended
+    })
 }
 
 fn stopped(code: u8, message: &str) -> Stop {
@@ -135,13 +137,30 @@ fn unless_stopped<T>(
     work: impl Future<Output = Result<T, Stop>>,
     message: &str,
 ) -> Result<T, Stop> {
+    finished(work, |work| wait(runtime, work, message))
+}
+
+/// Work whose result is kept elsewhere. Behind a pointer, so that what waits for it is compiled once.
+type Work<'w> = Pin<Box<dyn Future<Output = ()> + 'w>>;
+
+/// The result of work that `wait` waits for until it is done or stopped.
+fn finished<T>(
+    work: impl Future<Output = Result<T, Stop>>,
+    wait: impl FnOnce(Work<'_>) -> Result<(), Stop>,
+) -> Result<T, Stop> {
+    let mut result = None;
+    wait(Box::pin(async { result = Some(work.await) }))?;
+    result.unwrap_or_else(|| Err(Stop::bad_input("the work ended without a result")))
+}
+
+fn wait(runtime: &Runtime, work: Work<'_>, message: &str) -> Result<(), Stop> {
     end_on_signal(message);
-    let done = runtime.block_on(async {
+    let ended = runtime.block_on(async {
         tokio::select! {
-            done = work => done,
+            () = work => Ok(()),
             Ok(code) = signal_taken() => Err(stopped(code, message)),
         }
     });
     set_message(UNWRITTEN);
-    done
+    ended
 }

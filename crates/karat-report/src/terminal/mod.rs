@@ -36,7 +36,7 @@ const REASON: usize = 300;
 pub struct Style {
     /// Set to use colours.
     pub colors: bool,
-    /// The columns of a line, from [`NARROWEST`] to [`WIDEST`].
+    /// The columns of a line, from `NARROWEST` to `WIDEST`.
     pub width: usize,
 }
 

@@ -1,6 +1,6 @@
 //! Attacks: does the server withstand input that is meant to do harm?
 //!
-//! [`Attack`] is the evaluation. Canaries are planted (`canary_site`), known attacks ([`ATTACKS`]) are
+//! [`Attack`] is the evaluation. Canaries are planted (`canary_site`), known attacks (`ATTACKS`) are
 //! sent through every parameter that could carry them (`attempts`, `runner`), and an attack counts as
 //! successful only if a canary proves it: a token that is only outside the root, a file that only a
 //! command makes or that nothing may change, a request that only the server can have sent, an answer

@@ -5,7 +5,7 @@
 //! of each answer, `shrink` finds a small input that fails in the same way, and `score` makes the
 //! report. The same server, seed and number of cases give the same calls in the same order.
 //! Destructive tools are skipped unless the user allows them
-//! (see [`destructive_tools`](crate::probe::destructive_tools)).
+//! (see `probe::destructive_tools`).
 
 mod case;
 mod causes;

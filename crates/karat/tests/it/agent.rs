@@ -660,7 +660,7 @@ fn a_gate_on_similarity_sees_what_is_gone_and_what_cannot_be_compared() {
     };
     let lost = diff(&["--min-similarity", "0.9", "-o", "diff.json", "-o", "diff.html"]).expect(1);
     assert!(lost.stdout.contains("mean similarity 0.5000"), "{}", lost.stdout);
-    assert!(lost.stdout.contains("b  not in the later run"), "{}", lost.stdout);
+    assert!(lost.stdout.contains("b  missing in the later run"), "{}", lost.stdout);
     let document: Value = serde_json::from_str(&scratch.read("diff.json")).unwrap();
     assert_eq!(document["verdict"], "fail");
     assert_eq!(value(&document["reports"][0], "calls.similarity"), Some(0.5));

@@ -216,7 +216,7 @@ fn contradictions_in_a_project_are_found_before_anything_runs() {
     ] {
         replaced("karat.toml", from, to, &[&["karat.toml"], words.as_slice()].concat());
     }
-    broken("karat.toml", "name = \"empty\"\n", &["no entry", "karat init"]);
+    broken("karat.toml", "name = \"empty\"\n", &["no entries", "karat init"]);
 }
 
 #[test]
