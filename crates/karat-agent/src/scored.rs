@@ -53,7 +53,7 @@ pub struct ScoredTrace {
 /// Scored traces with their data.
 #[derive(Debug)]
 pub struct ScoredSet {
-    /// The traces, sorted by [`Trace::key`].
+    /// The traces, sorted by `Trace::key`.
     pub traces: Vec<ScoredTrace>,
     /// Everything else that was found in the files.
     pub stats: ReadStats,

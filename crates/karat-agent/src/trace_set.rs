@@ -22,7 +22,7 @@ use crate::trace::Trace;
 /// Traces with their data.
 #[derive(Debug)]
 pub struct TraceSet {
-    /// The traces, sorted by [`Trace::key`].
+    /// The traces, sorted by `Trace::key`.
     pub traces: Vec<Trace>,
     /// Everything else that was found in the files.
     pub stats: ReadStats,

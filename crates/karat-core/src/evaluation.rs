@@ -236,9 +236,9 @@ pub trait Evaluation: Sized + Send + Sync + 'static {
     const KIND: Kind;
     /// Its table in karat.toml: `retrieval` for `[[retrieval]]`.
     const TABLE: &'static str;
-    /// The [`OPTIONAL_KEYS`] that its entries take.
+    /// The `OPTIONAL_KEYS` that its entries take.
     const TAKES: &'static [&'static str];
-    /// The [`OPTIONAL_KEYS`] that are keys of its `Config`, with a meaning of their own.
+    /// The `OPTIONAL_KEYS` that are keys of its `Config`, with a meaning of their own.
     const OWNS: &'static [&'static str] = &[];
     /// The word for its items in messages, in the plural.
     const ITEMS: &'static str;

@@ -35,7 +35,7 @@ pub struct PartDone {
 /// The report of an entry that is measured as a whole, by the part that its name belongs to.
 #[derive(Serialize, Deserialize)]
 pub struct WholeEntry {
-    /// Always [`WHOLE_SCHEMA`].
+    /// Always `WHOLE_SCHEMA`.
     pub schema: String,
     /// The part that measured it.
     pub part: Part,

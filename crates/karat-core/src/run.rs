@@ -1,6 +1,6 @@
 //! Asking a system every question and keeping its answers.
 //!
-//! [`collect`] is the only loop that talks to a system; it knows nothing about scores. It asks with
+//! `collect` is the only loop that talks to a system; it knows nothing about scores. It asks with
 //! bounded concurrency, enforces time limits, retries what is worth retrying, and passes each outcome
 //! to its [`Listener`]s, of which the journal is the first: an outcome counts once it is on disk.
 

@@ -20,7 +20,7 @@ pub(crate) const SCHEMA: &str = "karat.lock/1";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lock {
-    /// [`SCHEMA`].
+    /// `SCHEMA`.
     pub schema: String,
     /// The servers by name.
     pub servers: BTreeMap<String, LockedServer>,

@@ -23,7 +23,7 @@ use karat_core::error::EvalError;
 /// The file that says where a captured snapshot comes from.
 pub(crate) const PROVENANCE: &str = "provenance.json";
 
-/// The content of [`PROVENANCE`].
+/// The content of `PROVENANCE`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Provenance {
     /// `karat.capture/1`.

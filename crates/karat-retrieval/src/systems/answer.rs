@@ -182,7 +182,7 @@ impl AnswerReader {
     /// divides an id. `count_tokens` counts what each answer costs in a model's context.
     ///
     /// # Errors
-    /// As [`AnswerConfig::check`].
+    /// As `AnswerConfig::check`.
     pub fn new(
         config: &AnswerConfig,
         dataset: &Dataset,
