@@ -97,7 +97,7 @@ impl Tasks {
     /// Reads the files that a project names; none if it names none.
     ///
     /// # Errors
-    /// As `Tasks::load`.
+    /// If a file cannot be read or is not a list of tasks.
     pub fn load_any(files: &[PathBuf], root: &Root<'_>) -> Result<Option<Self>, EvalError> {
         let files: Vec<PathBuf> = files.iter().map(|file| root.path(file)).collect();
         (!files.is_empty()).then(|| Tasks::load(&files)).transpose()

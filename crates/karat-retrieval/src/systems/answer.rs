@@ -182,7 +182,7 @@ impl AnswerReader {
     /// divides an id. `count_tokens` counts what each answer costs in a model's context.
     ///
     /// # Errors
-    /// As `AnswerConfig::check`.
+    /// If the settings contradict each other or do not fit the corpus.
     pub fn new(
         config: &AnswerConfig,
         dataset: &Dataset,
