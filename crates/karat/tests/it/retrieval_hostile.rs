@@ -138,7 +138,7 @@ mod over_http {
                 let ids: Vec<String> = (0..5_000).map(|n| format!("\"x:{n}\"")).collect();
                 ok(format!("[{}]", ids.join(",")))
             },
-            "", 0, [NOTHING, "more results than the 20 asked for"];
+            "", 0, [NOTHING, "more results than the 20 requested"];
         scores_that_rise:
             || ok(r#"[{"tool_id": "s:create_issue", "n": 1}, {"tool_id": "s:list_files", "n": 2}]"#),
             "score = \"n\"", 0, [READ, "scores increase"];
