@@ -101,7 +101,7 @@ def test_parts_that_overlap_or_are_missing():
             made.add(table.slice(row, 1))
         parts.append(made)
     assert karat.merge(parts).report().metrics == whole.metrics
-    refused("part hash:2/3 is there twice", lambda: karat.merge([*parts, parts[1]]))
+    refused("duplicate part hash:2/3", lambda: karat.merge([*parts, parts[1]]))
     refused("of 3 parts 1 are missing", lambda: karat.merge(parts[:2]).report())
     refused("number of parts", lambda: karat.merge([parts[0], karat.Partial("rankings", part="hash:2/4")]))
     refused("their division", lambda: karat.merge([parts[0], karat.Partial("rankings").add(table)]))

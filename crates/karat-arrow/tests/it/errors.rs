@@ -270,7 +270,7 @@ fn overlapping_missing_and_foreign_parts_are_refused() {
     let mut own = part("hash:1/3");
     own.merge(part("hash:2/3")).unwrap();
     let error = own.clone().merge(part("hash:2/3")).unwrap_err().to_string();
-    assert!(error.contains("part hash:2/3 is there twice"), "{error}");
+    assert!(error.contains("duplicate part hash:2/3"), "{error}");
     let error = own.clone().merge(part("hash:1/4")).unwrap_err().to_string();
     assert!(error.contains("the number of parts: 3 and 4"), "{error}");
     let whole = Partial::new(Kind::Rankings, &Options::default()).unwrap();

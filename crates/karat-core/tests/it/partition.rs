@@ -89,6 +89,6 @@ proptest! {
         prop_assert!(merged(planned, folder, &parts).is_err());
         parts.extend([gone.clone(), gone]);
         let error = merged(planned, folder, &parts).unwrap_err();
-        prop_assert!(error.contains("is there twice"), "{}", error);
+        prop_assert!(error.contains("duplicate part"), "{}", error);
     }
 }

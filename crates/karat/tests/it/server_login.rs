@@ -142,7 +142,10 @@ fn mistakes_in_the_flags_are_exit_code_2() {
             "do not pass a secret on the command line",
         ),
         (&["--client-id", "x"], "--auth"),
-        (&["--auth", "browser", "--header", "Authorization: Bearer ${TOKEN}"], "not both"),
+        (
+            &["--auth", "browser", "--header", "Authorization: Bearer ${TOKEN}"],
+            "cannot be combined",
+        ),
         (&["--auth", "token", "--access-token", "${NOT_SET_AT_ALL}"], "NOT_SET_AT_ALL is not set"),
         (&["--auth", "token", "--access-token", "-"], "no token on stdin"),
     ] {

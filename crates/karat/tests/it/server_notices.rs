@@ -89,7 +89,7 @@ fn progress_is_asked_for_only_where_it_is_expected_and_must_grow() {
 fn notifications_with_concurrent_calls_are_refused() {
     let scratch = Scratch::new();
     let case = "  - {tool: slow, repeat: 4, concurrency: 2, notifications: {method: progress}}\n";
-    run(&scratch, case).expect(2).says(&["`notifications` and `concurrency` do not go together"]);
+    run(&scratch, case).expect(2).says(&["`notifications` and `concurrency` cannot be combined"]);
 }
 
 #[test]

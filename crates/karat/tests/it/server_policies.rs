@@ -106,7 +106,7 @@ fn an_invalid_policy_is_bad_input() {
 fn flags_that_the_server_could_not_heed_are_bad_input() {
     let scratch = Scratch::new();
     let offered = json!({});
-    call(&scratch, &["--header", "A: b"], "offered", &offered).expect(2).says(&["--header", "url"]);
+    call(&scratch, &["--header", "A: b"], "offered", &offered).expect(2).says(&["--header", "URL"]);
     call(&scratch, &["--cwd", "no/such"], "offered", &offered)
         .expect(2)
         .says(&["folder", "no/such"]);
@@ -117,7 +117,7 @@ fn flags_that_the_server_could_not_heed_are_bad_input() {
     call(&scratch, &mount, "offered", &offered).expect(2).says(&["/no/such"]);
     for flag in [["-e", "A=b"], ["--cwd", "."]] {
         let url = ["server", "call", "--tool", "x", "--url", "http://127.0.0.1:1/mcp"];
-        scratch.karat(&[&url[..], &flag].concat()).expect(2).says(&["-e and --cwd", "url"]);
+        scratch.karat(&[&url[..], &flag].concat()).expect(2).says(&["-e and --cwd", "URL"]);
     }
 }
 

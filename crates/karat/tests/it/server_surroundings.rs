@@ -59,7 +59,7 @@ fn headers_of_the_response_are_expected_over_http() {
     shows(&missing.expect(1), "no value at the header x-request-id");
     run("  - {tool: say, headers: {cache-control: {json: $.a, equals: 1}}}\n")
         .expect(2)
-        .says(&["say-1: header cache-control: do not apply to a header"]);
+        .says(&["say-1: header cache-control: json, result and block do not apply to a header"]);
 }
 
 #[test]
