@@ -198,7 +198,7 @@ fn renamed_and_misplaced_files_are_refused() {
     };
     let message = folder("my-o3", "o3").refused("mcpmark");
     assert!(message.contains("expected results of my-o3"), "{message}");
-    assert!(message.contains("found those of o3"), "{message}");
+    assert!(message.contains("found runs of o3"), "{message}");
     // A setting behind the name, a vendor before it, and the name of the published table are accepted.
     for (name, model) in [("gpt-5-high", "gpt-5"), ("gpt-4.1", "openai/gpt-4-1")] {
         let notes = folder(name, model).import("mcpmark").unwrap().notes;
