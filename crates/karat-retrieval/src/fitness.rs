@@ -519,7 +519,7 @@ mod tests {
             (r#"{"queries": ["zz"]}"#, "zz"),
             (r#"{"queries": []}"#, "nothing"),
             (r#"{"split": "no"}"#, "no"),
-            (r#"{"split": "train", "queries": ["a"]}"#, "either"),
+            (r#"{"split": "train", "queries": ["a"]}"#, "cannot be combined"),
             (r#"{"quaries": ["a"]}"#, "quaries"),
         ] {
             let answer = fitness.answer(line);

@@ -126,7 +126,7 @@ fn each_mistake_is_reported_with_its_place() {
     for (text, expected) in [
         (
             "cases:\n  - {tool: a, expect: {contains: ''}}\n",
-            "a-1: expectation 1: contains: an empty text",
+            "a-1: expectation 1: contains: every answer contains the empty string",
         ),
         ("cases:\n  - {tool: a, id: x}\n  - {tool: b, id: x}\n", "x: duplicate id"),
         ("cases:\n  - {tool: a, repeat: 0}\n", "a-1: `repeat` and `concurrency`"),
