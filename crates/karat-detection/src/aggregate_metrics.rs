@@ -34,12 +34,12 @@ pub enum Detail {
 /// The metrics of the counts over some items.
 pub(crate) fn measure(items: &[&Item], runs: u32, seed: u64, detail: Detail) -> Vec<Measured> {
     let clusters = clusters(items, runs);
-    let all: Vec<usize> = (0..clusters.len()).collect();
-    let counts = sums(&clusters, &all, runs);
-    let method = method(clusters.len(), items.len());
+    let all: Vec<usize> = (0..units(&clusters)).collect();
+    let counts = sums(&clusters, &all);
+    let method = method(all.len(), items.len());
     let mut intervals = match detail {
         Detail::Values => [None; FROM_COUNTS.len()],
-        Detail::Intervals => intervals(&clusters, runs, seed),
+        Detail::Intervals => intervals(&clusters, seed),
     }
     .into_iter();
     FROM_COUNTS
@@ -90,11 +90,10 @@ fn bootstrap(seed: u64) -> Bootstrap {
 /// The intervals of all metrics of the counts, from the same draws; none where it has no width.
 fn intervals(
     clusters: &[Vec<Confusion>],
-    runs: u32,
     seed: u64,
 ) -> [Option<stats::Interval>; FROM_COUNTS.len()] {
-    let found = bootstrap(seed).statistics(clusters.len(), |drawn| {
-        let counts = sums(clusters, drawn, runs);
+    let found = bootstrap(seed).statistics(units(clusters), |drawn| {
+        let counts = sums(clusters, drawn);
         FROM_COUNTS
             .each_ref()
             .map(|id| mean(&counts.iter().map(|counts| metric(id, counts)).collect::<Vec<_>>()))
@@ -107,25 +106,25 @@ fn has_width(found: &stats::Interval) -> bool {
     found.high - found.low > 1e-12
 }
 
-/// The counts of each server, run by run.
+/// The counts of each server, for each run.
 fn clusters(items: &[&Item], runs: u32) -> Vec<Vec<Confusion>> {
     let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut clusters: Vec<Vec<Confusion>> = Vec::new();
+    let mut clusters: Vec<Vec<Confusion>> = vec![Vec::new(); runs as usize];
     for item in items {
-        let fresh = clusters.len();
+        let fresh = units(&clusters);
         let number = match item.group.as_deref() {
             Some(group) => *numbers.entry(group).or_insert(fresh),
             None => fresh,
         };
-        if number == clusters.len() {
-            clusters.push(vec![Confusion::default(); runs as usize]);
-        }
-        for (run, counts) in clusters[number].iter_mut().enumerate() {
+        for (run, clusters) in clusters.iter_mut().enumerate() {
+            if number == clusters.len() {
+                clusters.push(Confusion::default());
+            }
             let values = if runs == 1 { Some(&item.metrics) } else { item.per_run.get(run) };
             let Some(values) = values else { continue };
             for (id, positive) in [("recall", true), ("fpr", false)] {
                 if let Some(Some(value)) = values.get(id) {
-                    counts.add(positive, *value == 1.0);
+                    clusters[number].add(positive, *value == 1.0);
                 }
             }
         }
@@ -133,14 +132,17 @@ fn clusters(items: &[&Item], runs: u32) -> Vec<Vec<Confusion>> {
     clusters
 }
 
-fn sums(clusters: &[Vec<Confusion>], drawn: &[usize], runs: u32) -> Vec<Confusion> {
-    let mut sums = vec![Confusion::default(); runs as usize];
-    for number in drawn {
-        for (sum, counts) in sums.iter_mut().zip(&clusters[*number]) {
-            *sum = sum.plus(counts);
-        }
-    }
-    sums
+/// The number of units that are drawn, the same in every run.
+fn units(clusters: &[Vec<Confusion>]) -> usize {
+    clusters.first().map_or(0, Vec::len)
+}
+
+/// The counts of the units drawn, for each run.
+fn sums(clusters: &[Vec<Confusion>], drawn: &[usize]) -> Vec<Confusion> {
+    let of_run = |run: &Vec<Confusion>| {
+        drawn.iter().fold(Confusion::default(), |sum, unit| sum.plus(&run[*unit]))
+    };
+    clusters.iter().map(of_run).collect()
 }
 
 /// A metric of the counts. They all weigh attacks against benign entries, so with one class alone

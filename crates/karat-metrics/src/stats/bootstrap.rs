@@ -185,10 +185,19 @@ impl Bootstrap {
         if groups.iter().all(|(sum, count)| (sum / count - observed).abs() <= rounding) {
             return self.point(observed);
         }
-        let mut draws = Draws::from_seed(self.seed);
-        let means = (0..self.resamples)
-            .map(|_| pooled_mean(groups.iter().map(|_| groups[draws.index(groups.len())])))
-            .collect();
+        let means = match drawn(self.seed, groups.len(), self.resamples) {
+            Some(indices) => {
+                let mut means = pooled_means(groups, &indices);
+                means.truncate(self.resamples);
+                means
+            }
+            None => {
+                let mut draws = Draws::from_seed(self.seed);
+                let mut pooled =
+                    || pooled_mean(groups.iter().map(|_| groups[draws.index(groups.len())]));
+                (0..self.resamples).map(|_| pooled()).collect()
+            }
+        };
         self.interval(observed, means, || {
             (0..groups.len())
                 .map(|left_out| {
@@ -226,12 +235,8 @@ impl Bootstrap {
         self.check_items(n)?;
         let mut indices: Vec<usize> = (0..n).collect();
         let observed = statistic(&indices)?;
-        let mut draws = Draws::from_seed(self.seed);
         let mut resampled = Vec::with_capacity(self.resamples);
-        for _ in 0..self.resamples {
-            indices.fill_with(|| draws.index(n));
-            resampled.extend(statistic(&indices));
-        }
+        self.each_resample(&mut indices, &mut |drawn| resampled.extend(statistic(drawn)));
         if resampled.len() * 2 < self.resamples {
             return Err(Undefined("undefined on most resamples"));
         }
@@ -273,14 +278,12 @@ impl Bootstrap {
         }
         let mut indices: Vec<usize> = (0..n).collect();
         let observed = statistics(&indices);
-        let mut draws = Draws::from_seed(self.seed);
         let mut resampled: [Vec<f64>; N] = std::array::from_fn(|_| Vec::new());
-        for _ in 0..self.resamples {
-            indices.fill_with(|| draws.index(n));
-            for (values, drawn) in resampled.iter_mut().zip(statistics(&indices)) {
-                values.extend(drawn);
+        self.each_resample(&mut indices, &mut |drawn| {
+            for (values, value) in resampled.iter_mut().zip(statistics(drawn)) {
+                values.extend(value);
             }
-        }
+        });
         let percentile = Bootstrap { method: BootstrapMethod::Percentile, ..*self };
         let mut observed = observed.into_iter();
         resampled.map(|values| {
@@ -291,6 +294,26 @@ impl Bootstrap {
             all_finite(&values)?;
             percentile.interval(observed, values, Vec::new)
         })
+    }
+
+    /// Fills `indices` with the draws of each resample in turn.
+    fn each_resample(&self, indices: &mut [usize], resample: &mut dyn FnMut(&[usize])) {
+        let n = indices.len();
+        let Some(kept) = drawn(self.seed, n, self.resamples) else {
+            let mut draws = Draws::from_seed(self.seed);
+            for _ in 0..self.resamples {
+                indices.fill_with(|| draws.index(n));
+                resample(indices);
+            }
+            return;
+        };
+        for number in 0..self.resamples {
+            let block = &kept[number / LANES * LANES * n..][..LANES * n];
+            for (index, row) in indices.iter_mut().zip(block.as_chunks::<LANES>().0) {
+                *index = row[number % LANES] as usize;
+            }
+            resample(indices);
+        }
     }
 
     /// Returns the interval that follows from means that were resampled elsewhere (see
@@ -480,6 +503,23 @@ fn sums(xs: &[f64], indices: &[u32]) -> Vec<f64> {
         sums.extend(lanes);
     }
     sums
+}
+
+/// The pooled mean of each resample of groups, every one in the order of its draws.
+fn pooled_means(groups: &[(f64, f64)], indices: &[u32]) -> Vec<f64> {
+    let mut means = Vec::with_capacity(indices.len() / groups.len());
+    for block in indices.chunks_exact(LANES * groups.len()) {
+        let mut lanes = [(0.0, 0.0); LANES];
+        for drawn in block.as_chunks::<LANES>().0 {
+            for ((sum, count), index) in lanes.iter_mut().zip(drawn) {
+                let group = groups[*index as usize];
+                *sum += group.0;
+                *count += group.1;
+            }
+        }
+        means.extend(lanes.map(|(sum, count)| sum / count));
+    }
+    means
 }
 
 /// Returns the mean of each resample whose indices are given, for intervals that must not depend on
