@@ -86,8 +86,6 @@ fn options(text: &str, limits: &Limits) -> Options {
         non_finite_float_policy: NonFiniteFloatPolicy::Reject,
         strict_booleans: true,
         reject_unsupported_tags: true,
-        // Comments mean nothing to us, and a long run of them would count against a budget.
-        emit_comments: false,
         with_snippet: false,
     }
 }
