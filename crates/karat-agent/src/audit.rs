@@ -17,7 +17,8 @@ use crate::error::nothing_to_score;
 use crate::tasks::Tasks;
 use crate::tools::Tools;
 use crate::trace::ToolDefinition;
-use crate::trace::expectation::{Expectation, Tool};
+use crate::trace::expectation::Expectation;
+use crate::trace::expected_calls::Tool;
 use crate::trace_set::TraceSet;
 
 /// A dataset that was read whole.

@@ -11,7 +11,8 @@ use karat_metrics::stats::random::Draws;
 use crate::report::bare_item;
 use crate::scores::{Own, TraceScore, TraceScorer, as_call};
 use crate::tools::Tools;
-use crate::trace::expectation::{Expectation, Forbidden, Hit, Wanted, examples};
+use crate::trace::expectation::{Expectation, Forbidden, Hit};
+use crate::trace::expected_calls::{Wanted, examples};
 use crate::trace::{Arguments, CallMade, Setting, Trace, Turns};
 
 /// The metrics of the controls.

@@ -13,7 +13,7 @@ use karat_core::schema::Compiled;
 use karat_io::input::{self, Format, InputError, Limits};
 use serde_json::Value;
 
-use crate::trace::expectation::Tool;
+use crate::trace::expected_calls::Tool;
 use crate::trace::{Arguments, CallMade, ToolDefinition, Trace};
 
 /// The number of compiled schemas of traces that are kept.

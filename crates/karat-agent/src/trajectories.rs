@@ -30,7 +30,7 @@ use crate::intake::TraceSource;
 use crate::read::{TraceFiles, recognize};
 use crate::shown::{clipped, shown_calls};
 use crate::tasks::Tasks;
-use crate::trace::expectation::object;
+use crate::trace::expected_calls::object;
 use crate::trace::{Arguments, CallMade, Trace};
 use crate::trace_set::TraceSet;
 

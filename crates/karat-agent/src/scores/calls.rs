@@ -8,7 +8,8 @@ use karat_metrics::calls::{self, Call, Object, f1, traces};
 
 use super::score::{Own, Score, TraceScore, yes};
 use crate::metric::CallMetric;
-use crate::trace::expectation::{Expectation, Hit, NO_ARGUMENTS, object};
+use crate::trace::expectation::{Expectation, Hit};
+use crate::trace::expected_calls::{NO_ARGUMENTS, object};
 use crate::trace::{Arguments, CallMade, Trace};
 
 const NO_EXPECTATION: &str = "no calls are expected or ruled out";

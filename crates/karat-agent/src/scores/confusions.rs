@@ -6,7 +6,7 @@ use karat_metrics::calls::expected::Presence;
 
 use super::calls::Calls;
 use crate::trace::Trace;
-use crate::trace::expectation::Wanted;
+use crate::trace::expected_calls::Wanted;
 
 /// The number of comparisons of arguments. Beyond it, the calls that are left are compared by their tools
 /// alone: a trace with this many calls of one tool is a loop.

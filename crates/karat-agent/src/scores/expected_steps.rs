@@ -12,7 +12,8 @@ use karat_metrics::calls::{Call, Value};
 use super::calls::as_call;
 use crate::alignment::{Common, FULL, MAX_ALIGNED, PART, Sides};
 use crate::shown::{MAX_CALLS, clipped};
-use crate::trace::expectation::{Expectation, ExpectedCalls, Wanted, accepted_text};
+use crate::trace::expectation::Expectation;
+use crate::trace::expected_calls::{ExpectedCalls, Wanted, accepted_text};
 use crate::trace::{Arguments, CallMade, Trace};
 
 /// The expected calls as they are shown, and the place of each of them and of each call.

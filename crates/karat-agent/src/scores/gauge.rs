@@ -2,7 +2,8 @@
 
 use super::calls::{Calls, MAX_PAIRS, TOO_MANY};
 use super::score::{Own, Score, TraceScore, yes};
-use crate::trace::expectation::{Expectation, NO_ARGUMENTS, Tool};
+use crate::trace::expectation::Expectation;
+use crate::trace::expected_calls::{NO_ARGUMENTS, Tool};
 use crate::trace::{Arguments, CallMade, CallOutcome};
 
 pub(super) fn score(calls: &Calls<'_>, score: &mut TraceScore) {

@@ -2,7 +2,7 @@
 
 use super::{Own, TraceScore};
 use crate::tools::{Fit, Tools};
-use crate::trace::expectation::NO_ARGUMENTS;
+use crate::trace::expected_calls::NO_ARGUMENTS;
 use crate::trace::{Arguments, CallOutcome, Trace};
 
 pub(super) fn score(trace: &Trace, tools: &Tools, score: &mut TraceScore) {

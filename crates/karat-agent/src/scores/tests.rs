@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::outcome::NO_STATE;
 use super::*;
-use crate::trace::expectation::{NO_ARGUMENTS, UNREADABLE};
+use crate::trace::expected_calls::{NO_ARGUMENTS, UNREADABLE};
 
 /// Everything that is found out about one trace.
 struct Found {

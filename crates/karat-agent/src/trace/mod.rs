@@ -5,6 +5,7 @@
 //! A record is refused only if it cannot be understood; unknown fields are counted.
 
 pub(crate) mod expectation;
+pub(crate) mod expected_calls;
 pub(crate) mod fields;
 
 use std::collections::{BTreeMap, BTreeSet};
