@@ -378,6 +378,24 @@ pub fn judge(
     Ok(verdict)
 }
 
+/// Fails a report whose policy cannot be applied to it: what was measured is shown, and passes no gate.
+pub fn fail_unjudged(report: &mut Report, error: &GateError) {
+    let check = Check {
+        metric: "gate".to_owned(),
+        slice: None,
+        rule: "policy".to_owned(),
+        threshold: None,
+        value: None,
+        baseline: None,
+        verdict: Verdict::Fail,
+        reason: format!("cannot be applied: {}", printable(&error.to_string())),
+        items: Vec::new(),
+    };
+    let mut checks = report.gate.take().map(|gate| gate.checks).unwrap_or_default();
+    checks.push(check);
+    report.gate = Some(Gate { verdict: Verdict::Fail, checks });
+}
+
 /// Evaluates the policy, and that the controls landed where they must.
 pub fn evaluate(
     policy: &Policy,

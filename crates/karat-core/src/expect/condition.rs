@@ -85,6 +85,22 @@ impl Condition {
         if holds { Ok(()) } else { unmet(value, self) }
     }
 
+    /// The key and the value of a comparison that no text can meet, if there is one.
+    pub(super) fn not_of_a_text(&self) -> Option<(&'static str, String)> {
+        let (name, values) = match self {
+            Condition::Equals(value, _) => ("equals", std::slice::from_ref(value)),
+            Condition::OneOf(values, _) => ("one_of", values.as_slice()),
+            Condition::Includes(value) => ("includes", std::slice::from_ref(value)),
+            Condition::AnyOf(conditions) => {
+                return conditions.iter().find_map(Condition::not_of_a_text);
+            }
+            Condition::Not(condition) => return condition.not_of_a_text(),
+            _ => return None,
+        };
+        let value = values.first().filter(|_| !values.iter().any(Value::is_string))?;
+        Some((name, quoted(value, MAX_COLUMNS)))
+    }
+
     /// Returns whether an answer with nothing in it can be right: that is what is expected, or that
     /// something is missing.
     pub(super) fn can_hold_of_nothing(&self) -> bool {

@@ -179,9 +179,14 @@ impl MatcherSpec {
         let (place, condition) = (self.place()?, self.condition(0)?);
         match (&condition, &place) {
             (Condition::Exists(_), Place::Text) => {
-                Err("exists: every answer has a text; give the \
-                                                        place with json, result or block"
+                Err("exists: every answer has a text; give the place with json, result or block"
                     .to_owned())
+            }
+            (condition, Place::Text) if let Some((name, value)) = condition.not_of_a_text() => {
+                Err(format!(
+                    "{name}: the text of an answer is a string and never {value}; give the place \
+                     with json, or write the value in quotes"
+                ))
             }
             (Condition::Exists(_), Place::Result(path, _)) if path.is_root() => {
                 Err("exists: every answer has a result; give the place in it".to_owned())

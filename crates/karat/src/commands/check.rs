@@ -59,7 +59,7 @@ pub(crate) fn all_from(
     if let Some(file) = history
         && let Err(stop) = remember(&published.document, &file, terminal)
     {
-        published.unwritten.push(stop.message);
+        published.problems.push(stop.message);
     }
     published.exit(arguments.check.strict)
 }
@@ -211,10 +211,13 @@ fn measured_and_published<'a>(
     reads.extend(arguments.project.iter().filter(|named| named.is_file()).cloned());
     places::unread(outputs.iter().map(|(_, path)| path.as_path()), &reads)?;
     let mut measured = measure()?;
+    let mut not_judged = Vec::new();
     for (report, planned) in &mut measured.reports {
         let common = planned.entry.common();
-        gate::judge(report, &common.gate, planned.baseline.as_ref())
-            .map_err(|error| Stop::bad_input(format!("{}: {error}", common.name)))?;
+        if let Err(error) = gate::judge(report, &common.gate, planned.baseline.as_ref()) {
+            not_judged.push(format!("{}: {error}", common.name));
+            gate::fail_unjudged(report, &error);
+        }
     }
     let fresh = measured.reports.into_iter().map(|(report, _)| report);
     let reports: Vec<Report> = kept.reports.into_iter().chain(fresh).collect();
@@ -233,7 +236,8 @@ fn measured_and_published<'a>(
     let detail = Detail::asked(arguments, detail);
     let mut published = publish(document, &outputs, detail, terminal);
     let tables = parquet::write_all(arguments.parquet.as_deref(), &published.document.reports);
-    published.unwritten.extend(tables.err().map(|stop| stop.message));
+    published.problems.extend(tables.err().map(|stop| stop.message));
+    published.problems.extend(not_judged);
     Ok(published)
 }
 
@@ -258,7 +262,7 @@ pub(crate) fn conclude(
     let prepared = places::prepare(&arguments.out);
     let detail = Detail::asked(arguments, Detail::Tables);
     let mut published = publish(document, &outputs, detail, terminal);
-    published.unwritten.extend(prepared.err().map(|stop| stop.message));
+    published.problems.extend(prepared.err().map(|stop| stop.message));
     published.exit(arguments.strict)
 }
 
@@ -282,20 +286,20 @@ pub(crate) fn conclude_all(
     publish(document, &files, Detail::Tables, terminal).exit(false)
 }
 
-/// The result of a run, and the reasons why some of it could not be written.
+/// The result of a run, and the reasons why some of it could not be judged or written.
 pub(crate) struct Published {
     pub(crate) document: CheckReport,
-    unwritten: Vec<String>,
+    problems: Vec<String>,
 }
 
 impl Published {
-    /// A missing output is bad input; the findings have been shown by then.
+    /// A missing output and a gate without a meaning are bad input; the findings have been shown by then.
     pub(crate) fn exit(&self, strict: bool) -> Result<Exit, Stop> {
         let exit = exit(&self.document, strict);
-        if self.unwritten.is_empty() {
+        if self.problems.is_empty() {
             return Ok(exit);
         }
-        let (why, code) = (self.unwritten.join("\n"), exit.code());
+        let (why, code) = (self.problems.join("\n"), exit.code());
         Err(Stop::bad_input(format!("{why}\nthe check itself ended with exit code {code}")))
     }
 }
@@ -308,11 +312,11 @@ fn publish(
     detail: Detail,
     terminal: &Terminal,
 ) -> Published {
-    let mut unwritten = Vec::new();
+    let mut problems = Vec::new();
     let mut noted = |done: Result<(), Stop>| match done {
         Ok(()) => true,
         Err(stop) => {
-            unwritten.push(stop.message);
+            problems.push(stop.message);
             false
         }
     };
@@ -324,7 +328,7 @@ fn publish(
     }
     noted(step_summary(&document));
     noted(show(&document, &written, detail, terminal));
-    Published { document, unwritten }
+    Published { document, problems }
 }
 
 fn show(

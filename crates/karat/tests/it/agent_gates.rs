@@ -268,3 +268,27 @@ fn an_unsatisfiable_expectation_is_refused() {
     let refused = scratch.karat(&["agent", "score", "t.jsonl", "--tasks", "tasks.jsonl"]).expect(2);
     refused.says(&["tasks.jsonl:1", "expect.forbidden[0]", "both-ways"]);
 }
+
+#[test]
+fn a_gate_without_a_meaning_hides_no_other_entry() {
+    let scratch = Scratch::new();
+    scratch.write("t.jsonl", RIGHT);
+    let entry = |name: &str, gate: &str| {
+        format!(
+            "[[agent]]\nname = \"{name}\"\ntraces = [\"t.jsonl\"]\n[agent.gate.metrics]\n{gate}\n"
+        )
+    };
+    let wrong = entry("wrong", "\"task.success on case=nothing\" = { min = 0.5 }");
+    let right = entry("right", "\"task.success\" = { min = 0.5 }");
+    scratch.write("karat.toml", wrong + &right);
+    scratch.karat(&["check"]).expect(2).says(&[
+        "wrong: gate: no slice \"case=nothing\"",
+        "the check itself ended with exit code 1",
+    ]);
+    let document: Value = serde_json::from_str(&scratch.read("karat-report/report.json")).unwrap();
+    assert_eq!(document["verdict"], "fail");
+    let reports = document["reports"].as_array().unwrap();
+    let verdicts: Vec<_> = reports.iter().map(|report| &report["gate"]["verdict"]).collect();
+    assert_eq!(verdicts, ["fail", "pass"]);
+    assert_eq!(reports[0]["gate"]["checks"][0]["rule"], "policy");
+}

@@ -16,7 +16,7 @@ fn karat(scratch: &Scratch, arguments: &[&str]) -> Command {
 #[test]
 fn a_reader_that_goes_away_does_not_change_the_exit_code() {
     let scratch = Scratch::new();
-    scratch.write("fails.yaml", "cases: [{tool: add, input: {a: 1, b: 2}, expect: {equals: 4}}]\n");
+    scratch.write("fails.yaml", "cases: [{tool: add, input: {a: 1, b: 2}, expect: {number: 4}}]\n");
     let code = |arguments: &[&str]| {
         let mut child = karat(&scratch, arguments).stdout(Stdio::piped()).spawn().unwrap();
         drop(child.stdout.take());

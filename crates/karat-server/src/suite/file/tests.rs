@@ -59,7 +59,7 @@ fn a_list_of_texts_is_read_as_it_is() {
 
 #[test]
 fn a_misspelt_matcher_is_named() {
-    for expect in ["{contain: x}", "[{equals: 1}, {contain: x}]", "{not: {contain: x}}"] {
+    for expect in ["{contain: x}", "[{number: 1}, {contain: x}]", "{not: {contain: x}}"] {
         let found = message(&format!("cases:\n  - {{tool: a, expect: {expect}}}\n"));
         assert!(found.contains("unknown key `contain`"), "{found}");
     }
