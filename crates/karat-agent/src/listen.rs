@@ -74,7 +74,7 @@ impl Receiver {
     }
 
     /// Receives until `end` is done.
-    pub async fn run_until(self, end: impl Future) -> Received {
+    pub async fn run_until(self, end: impl Future + Send) -> Received {
         let routes = axum::Router::new()
             .route("/v1/traces", post(receive))
             .route("/v1/logs", post(receive))

@@ -79,7 +79,7 @@ impl Server {
     }
 
     /// Serves until `shutdown` is ready.
-    pub async fn run_until(self, shutdown: impl Future) {
+    pub async fn run_until(self, shutdown: impl Future + Send) {
         let router = Router::new().fallback(answer).with_state(self.site);
         // Pages are read-only and small: requests under way can be dropped at the end.
         http_server::serve(self.listener, router, ServerLimits::default(), shutdown).await;

@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 use crate::failure::{Failure, FailureClass};
 use crate::process::{Line, Process, Program, write_line};
 use crate::redact::Redactor;
+use crate::task;
 use crate::text::{clip, printable};
 
 /// Columns of a bad line that a message quotes.
@@ -121,7 +122,7 @@ impl<A: Send + 'static> Exchange<A> {
             closed: None,
         }));
         let shared = Arc::clone(&waiting);
-        let reader = tokio::spawn(async move {
+        let reader = task::spawn(async move {
             let lock = || shared.lock().unwrap_or_else(PoisonError::into_inner);
             let reason = loop {
                 match lines.next().await {

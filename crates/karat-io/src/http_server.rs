@@ -28,6 +28,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Sleep, sleep, timeout};
 
+use crate::task;
 use crate::text::hex;
 
 /// The time between two looks for room, and after a failure to accept.
@@ -75,13 +76,34 @@ pub async fn serve(
     listener: TcpListener,
     router: Router,
     limits: ServerLimits,
-    shutdown: impl Future,
+    shutdown: impl Future + Send,
+) {
+    let mut shutdown = pin!(async {
+        shutdown.await;
+    });
+    serve_until(listener, router, limits, shutdown.as_mut()).await;
+}
+
+/// As [`serve`], compiled once: here, and not in each crate that awaits it.
+fn serve_until<'a>(
+    listener: TcpListener,
+    router: Router,
+    limits: ServerLimits,
+    shutdown: Pin<&'a mut (dyn Future<Output = ()> + Send)>,
+) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+    Box::pin(accept_until(listener, router, limits, shutdown))
+}
+
+async fn accept_until(
+    listener: TcpListener,
+    router: Router,
+    limits: ServerLimits,
+    mut shutdown: Pin<&mut (dyn Future<Output = ()> + Send)>,
 ) {
     let room = Arc::new(Semaphore::new(limits.connections));
     let (phase, changes) = watch::channel(Phase::Open);
     let shared = Arc::new(Shared { router, limits, held: AtomicUsize::new(0) });
     let mut connections = JoinSet::new();
-    let mut shutdown = pin!(shutdown);
     loop {
         let accepted = tokio::select! {
             biased;
@@ -89,7 +111,12 @@ pub async fn serve(
             accepted = accept(&listener, &room, &phase) => accepted,
         };
         if let Some((stream, permit)) = accepted {
-            connections.spawn(converse(stream, Arc::clone(&shared), permit, changes.clone()));
+            connections.spawn(task::boxed(converse(
+                stream,
+                Arc::clone(&shared),
+                permit,
+                changes.clone(),
+            )));
         }
         while connections.try_join_next().is_some() {}
     }

@@ -40,6 +40,7 @@ pub mod process;
 pub mod redact;
 pub mod secrets;
 pub mod table;
+pub mod task;
 pub mod template;
 pub mod text;
 pub mod watcher;

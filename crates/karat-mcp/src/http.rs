@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
 use karat_io::http::{is_loopback, root_cause};
+use karat_io::task;
 use reqwest::header::{
     ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER,
     USER_AGENT,
@@ -138,7 +139,7 @@ impl HttpLink {
             (shared, opened)
         });
         let opened = tokio::time::timeout(LISTEN_TIMEOUT, &mut opening).await;
-        self.listener = Some(tokio::spawn(async move {
+        self.listener = Some(task::spawn(async move {
             let opened = match opened {
                 Ok(opened) => opened,
                 Err(_) => opening.await,
@@ -160,7 +161,7 @@ impl HttpLink {
     pub(crate) fn post_unattended(&self, bytes: Vec<u8>, method: &'static str) {
         let shared = Arc::clone(&self.shared);
         shared.calls.sent(&bytes);
-        tokio::spawn(async move {
+        task::spawn(async move {
             let post =
                 Post { bytes: &bytes, id: None, method, name: None, headers: &[], head: None };
             let _ = tokio::time::timeout(Duration::from_secs(5), shared.post(post)).await;
@@ -399,7 +400,7 @@ impl Shared {
             Poll::Ready(Ok(Some(_))) | Poll::Pending => {}
         }
         let shared = Arc::clone(self);
-        tokio::spawn(async move {
+        task::spawn(async move {
             let rest = shared.events(&mut response, &mut events, None);
             let _ = tokio::time::timeout(DRAIN_TIMEOUT, rest).await;
         });
@@ -426,7 +427,7 @@ impl Shared {
     fn receive(self: &Arc<Self>, bytes: &[u8], arrived: Instant, body_of: Option<u64>) {
         for reply in self.calls.receive(bytes, arrived, body_of) {
             let shared = Arc::clone(self);
-            tokio::spawn(async move {
+            task::spawn(async move {
                 // A reply has neither method nor name for headers to repeat.
                 let (method, name) = ("", None);
                 let post = Post { bytes: &reply, id: None, method, name, headers: &[], head: None };

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use karat_io::process::{Process, Program};
+use karat_io::task;
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::mpsc::{Receiver, channel};
@@ -73,7 +74,7 @@ pub async fn over_stdio(spec: &ServerSpec, options: &Options) -> Result<String, 
 
     let mut from_client = standard_input();
     let (sent, hidden) = (Arc::clone(&track), Arc::clone(&redactor));
-    let to_server = tokio::spawn(async move {
+    let to_server = task::spawn(async move {
         let mut lines = Lines::default();
         while let Some(chunk) = from_client.recv().await {
             lines.take(&chunk, |line| sent.message(Side::Client, line, &hidden));
@@ -84,7 +85,7 @@ pub async fn over_stdio(spec: &ServerSpec, options: &Options) -> Result<String, 
         }
     });
     let (received, hidden) = (Arc::clone(&track), Arc::clone(&redactor));
-    let mut to_client = tokio::spawn(async move {
+    let mut to_client = task::spawn(async move {
         let mut lines = Lines::default();
         let mut chunk = vec![0; CHUNK];
         while let Ok(count @ 1..) = server_output.read(&mut chunk).await {

@@ -35,6 +35,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use karat_io::input::{InputError, Limits as FileLimits, records};
+use karat_io::task;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -346,7 +347,7 @@ where
 {
     let outbox = Outbox::new(256 << 20);
     let writing = Arc::clone(&outbox);
-    let writer = tokio::spawn(async move { writing.drain(write).await });
+    let writer = task::spawn(async move { writing.drain(write).await });
     let mut lines = tokio::io::BufReader::with_capacity(64 << 10, read);
     let mut line = Vec::new();
     while crate::serve::next_line(&mut lines, &mut line).await {
@@ -363,7 +364,7 @@ where
             if response.after.is_zero() {
                 send();
             } else {
-                tokio::spawn(async move {
+                task::spawn(async move {
                     tokio::time::sleep(response.after).await;
                     send();
                 });

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use karat_io::task;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Client, RequestBuilder, Response, Url};
 use tokio::task::JoinHandle;
@@ -71,7 +72,7 @@ impl SseLink {
         for message in early {
             poster.receive(&message, Instant::now());
         }
-        let reader = tokio::spawn(read(response, events, Arc::clone(&poster)));
+        let reader = task::spawn(read(response, events, Arc::clone(&poster)));
         Ok(SseLink { poster, reader })
     }
 
@@ -110,7 +111,7 @@ impl Poster {
 
     fn post_later(self: &Arc<Self>, bytes: Vec<u8>) {
         let poster = Arc::clone(self);
-        tokio::spawn(async move {
+        task::spawn(async move {
             let _ = tokio::time::timeout(REPLY_TIMEOUT, poster.post(&bytes)).await;
         });
     }

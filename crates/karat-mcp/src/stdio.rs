@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use karat_io::process::{Group, Process, Program, StderrTail};
+use karat_io::task;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::task::JoinHandle;
 
@@ -43,7 +44,7 @@ impl StdioLink {
         let (group, stderr) = (process.group(), process.stderr_tail());
         let writer = spawn_writer(&outbox, stdin);
         let reader =
-            tokio::spawn(supervise(process, stdout, Arc::clone(calls), Arc::clone(&outbox)));
+            task::spawn(supervise(process, stdout, Arc::clone(calls), Arc::clone(&outbox)));
         let calls = Arc::clone(calls);
         Ok(StdioLink { outbox, group: Some(group), stderr: Some(stderr), reader, writer, calls })
     }
@@ -57,7 +58,7 @@ impl StdioLink {
         let outbox = Outbox::new(MAX_WAITING_BYTES);
         let writer = spawn_writer(&outbox, write);
         let (pending, replies) = (Arc::clone(calls), Arc::clone(&outbox));
-        let reader = tokio::spawn(async move {
+        let reader = task::spawn(async move {
             let how = format!("it closed the stream{}", read_lines(read, &pending, &replies).await);
             finish(&pending, &replies, &how);
             how
@@ -118,7 +119,7 @@ fn spawn_writer<W: AsyncWrite + Unpin + Send + 'static>(
     to: W,
 ) -> JoinHandle<()> {
     let outbox = Arc::clone(outbox);
-    tokio::spawn(async move { outbox.drain(to).await })
+    task::spawn(async move { outbox.drain(to).await })
 }
 
 fn finish(calls: &PendingCalls, outbox: &Outbox, how: &str) {

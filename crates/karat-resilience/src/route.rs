@@ -13,6 +13,7 @@ use karat_core::adapter::program;
 use karat_io::input::{Limits, parse_json_text, read_text, write_atomic};
 use karat_io::interpolate::escaped;
 use karat_io::process::Process;
+use karat_io::task;
 use karat_mcp::serve::{self, HttpServer, Offer, Respond};
 use karat_mcp::{Options, ServerSpec, Session};
 use serde_json::{Value, json};
@@ -206,7 +207,7 @@ async fn over(
 ) -> Result<(Session, JoinHandle<()>), String> {
     let (client, server) = tokio::io::duplex(1 << 16);
     let (read, write) = tokio::io::split(server);
-    let serving = tokio::spawn(async move {
+    let serving = task::spawn(async move {
         let _ = serve::over(offer, respond, read, write).await;
     });
     let (read, write) = tokio::io::split(client);
@@ -225,7 +226,7 @@ pub(crate) async fn over_http(
     let server =
         HttpServer::bind(local, offers, respond).await.map_err(|error| error.to_string())?;
     let url = format!("http://{}/mcp", server.address());
-    Ok((url, tokio::spawn(server.run_until(std::future::pending::<()>()))))
+    Ok((url, task::spawn(server.run_until(std::future::pending::<()>()))))
 }
 
 /// Connects with a world through a proxy.
@@ -281,7 +282,7 @@ async fn through(
             let (program, redactor) = program(&started, &env, folder)?;
             let (mut process, stdin, mut stdout) = Process::spawn(&program)?;
             // Its output is read, and its input stays open, for as long as it runs.
-            serving.push(tokio::spawn(async move {
+            serving.push(task::spawn(async move {
                 let _open = stdin;
                 let _ = tokio::io::copy(&mut stdout, &mut tokio::io::sink()).await;
             }));

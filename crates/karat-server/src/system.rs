@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use karat_io::task;
 use karat_mcp::{
     CallError, CallOptions, Definition, Options, ProtocolLog, Redactor, ResponseHead, ServerSpec,
     Session, StartError, serve,
@@ -60,7 +61,7 @@ impl Target {
             Target::Demo => {
                 let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
                 let (their_input, their_output) = tokio::io::split(theirs);
-                tokio::spawn(serve::over(
+                task::spawn(serve::over(
                     demo::offer(),
                     demo::Demo::default(),
                     their_input,

@@ -14,6 +14,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use karat_io::http_server::{self, ServerLimits, is_local, random_token};
 use karat_io::redact::LateSecrets;
+use karat_io::task;
 use reqwest::Url;
 use ring::digest::{SHA256, digest};
 use tokio::net::TcpListener;
@@ -130,7 +131,7 @@ impl Callback {
             shutdown: Duration::from_secs(1),
             ..ServerLimits::default()
         };
-        let serving = tokio::spawn(http_server::serve(self.listener, router, limits, stopped));
+        let serving = task::spawn(http_server::serve(self.listener, router, limits, stopped));
         prompt(&Prompt::Browser { url: url.into() })?;
         let received = tokio::time::timeout(PATIENCE, receiver).await;
         drop(stop);

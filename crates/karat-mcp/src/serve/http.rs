@@ -27,7 +27,7 @@ use tokio::sync::mpsc;
 
 use super::context::{ClientRequests, SendMessage};
 use super::request_handler::{Received, Request, RequestHandler, failure, version_of};
-use super::respond::{Offer, ProtocolError, Respond, ServeError};
+use super::respond::{Offer, ProtocolError, Respond, Responder, ServeError};
 use crate::headers::header_text;
 use crate::limits::Limits;
 use crate::revision::Revision;
@@ -52,7 +52,14 @@ impl HttpServer {
         at: BTreeMap<String, Offer>,
         respond: impl Respond,
     ) -> Result<HttpServer, ServeError> {
-        let respond = Arc::new(respond);
+        HttpServer::bound(address, at, Arc::new(respond)).await
+    }
+
+    async fn bound(
+        address: SocketAddr,
+        at: BTreeMap<String, Offer>,
+        respond: Arc<dyn Responder>,
+    ) -> Result<HttpServer, ServeError> {
         let mut handlers = BTreeMap::new();
         for (path, offer) in at {
             if !path.starts_with('/') {
@@ -68,8 +75,7 @@ impl HttpServer {
         let (listener, address) =
             bound.await.map_err(|source| ServeError::Bind { address, source })?;
         let routes = Routes { handlers, requests: Arc::default() };
-        let router = Router::new().fallback(answer).with_state(Arc::new(routes));
-        Ok(HttpServer { listener, address, router })
+        Ok(HttpServer { listener, address, router: router(routes) })
     }
 
     /// The bound address.
@@ -78,7 +84,7 @@ impl HttpServer {
     }
 
     /// Serves until `shutdown` completes.
-    pub async fn run_until(self, shutdown: impl Future) {
+    pub async fn run_until(self, shutdown: impl Future + Send) {
         let limits = ServerLimits {
             body_bytes: Limits::default().message_bytes,
             shutdown: SHUTDOWN_TIMEOUT,
@@ -89,15 +95,16 @@ impl HttpServer {
 }
 
 /// The handlers of one listener by path.
-struct Routes<R> {
-    handlers: BTreeMap<String, Arc<RequestHandler<R>>>,
+struct Routes {
+    handlers: BTreeMap<String, Arc<RequestHandler>>,
     requests: Arc<ClientRequests>,
 }
 
-async fn answer<R: Respond>(
-    State(routes): State<Arc<Routes<R>>>,
-    request: HttpRequest,
-) -> Response {
+fn router(routes: Routes) -> Router {
+    Router::new().fallback(answer).with_state(Arc::new(routes))
+}
+
+async fn answer(State(routes): State<Arc<Routes>>, request: HttpRequest) -> Response {
     let (parts, body) = request.into_parts();
     let Some(handler) = routes.handlers.get(parts.uri.path()) else {
         return StatusCode::NOT_FOUND.into_response();
@@ -114,7 +121,7 @@ async fn answer<R: Respond>(
     let Ok(bytes) = to_bytes(body, Limits::default().message_bytes).await else {
         return StatusCode::PAYLOAD_TOO_LARGE.into_response();
     };
-    let mut received = RequestHandler::<R>::receive(&bytes);
+    let mut received = RequestHandler::receive(&bytes);
     if received.len() != 1 {
         return batch(handler, &routes.requests, received).await;
     }
@@ -131,8 +138,8 @@ async fn answer<R: Respond>(
     }
 }
 
-async fn one<R: Respond>(
-    handler: &Arc<RequestHandler<R>>,
+async fn one(
+    handler: &Arc<RequestHandler>,
     requests: &Arc<ClientRequests>,
     headers: &HeaderMap,
     request: Request,
@@ -220,8 +227,8 @@ fn event(message: &[u8]) -> Vec<u8> {
 }
 
 /// Batches belong to revision 2025-03-26.
-async fn batch<R: Respond>(
-    handler: &RequestHandler<R>,
+async fn batch(
+    handler: &RequestHandler,
     requests: &Arc<ClientRequests>,
     received: Vec<Received>,
 ) -> Response {

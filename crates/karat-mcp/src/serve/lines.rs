@@ -1,15 +1,17 @@
 //! A server over lines: stdin and stdout, or any pair of streams.
 
 use std::collections::HashMap;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use karat_io::task;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::context::{ClientRequests, SendMessage};
 use super::request_handler::{Received, Request, RequestHandler};
-use super::respond::Respond;
+use super::respond::{Offer, Responder, ServeError};
 use crate::limits::Limits;
 use crate::outbox::Outbox;
 
@@ -21,15 +23,28 @@ const MAX_WAITING_BYTES: usize = 256 << 20;
 /// Running calls by the JSON of their id.
 type Running = Arc<Mutex<HashMap<String, AbortHandle>>>;
 
-pub(super) async fn serve<R, S, W>(handler: Arc<RequestHandler<R>>, read: S, write: W)
-where
-    R: Respond,
-    S: AsyncRead + Unpin + Send + 'static,
-    W: AsyncWrite + Unpin + Send + 'static,
-{
+pub(super) type Reading = Box<dyn AsyncRead + Unpin + Send>;
+pub(super) type Writing = Box<dyn AsyncWrite + Unpin + Send>;
+type Served<'a> = Pin<Box<dyn Future<Output = Result<(), ServeError>> + Send + 'a>>;
+
+/// Serves until `read` ends. It is boxed here so that it is compiled here: the body of an `async fn` is
+/// compiled in each crate that awaits it.
+pub(super) fn serve(
+    offer: &Offer,
+    respond: Arc<dyn Responder>,
+    read: Reading,
+    write: Writing,
+) -> Served<'_> {
+    Box::pin(async move {
+        serve_with(Arc::new(RequestHandler::new(offer, respond)?), read, write).await;
+        Ok(())
+    })
+}
+
+async fn serve_with(handler: Arc<RequestHandler>, read: Reading, write: Writing) {
     let outbox = Outbox::new(MAX_WAITING_BYTES);
     let writing = Arc::clone(&outbox);
-    let writer = tokio::spawn(async move { writing.drain(write).await });
+    let writer = task::spawn(async move { writing.drain(write).await });
     let sending = Arc::clone(&outbox);
     let client = Client {
         send: Arc::new(move |message| {
@@ -42,7 +57,7 @@ where
     let mut lines = BufReader::with_capacity(64 << 10, read);
     let mut line = Vec::new();
     while next_line(&mut lines, &mut line).await {
-        for received in RequestHandler::<R>::receive(line.trim_ascii()) {
+        for received in RequestHandler::receive(line.trim_ascii()) {
             match received {
                 Received::Request(request) if is_quick(&request.method) => {
                     let answered = handler.answer(&request, &client.send, &client.requests).await;
@@ -87,9 +102,9 @@ fn lock(running: &Running) -> std::sync::MutexGuard<'_, HashMap<String, AbortHan
     running.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn spawn<R: Respond>(
+fn spawn(
     calls: &mut JoinSet<()>,
-    handler: &Arc<RequestHandler<R>>,
+    handler: &Arc<RequestHandler>,
     client: &Client,
     running: &Running,
     request: Request,

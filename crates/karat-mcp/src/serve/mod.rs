@@ -52,7 +52,6 @@ pub use self::http::HttpServer;
 pub use self::respond::{Offer, ProtocolError, Respond, ServeError};
 
 pub(crate) use self::lines::next_line;
-use self::request_handler::RequestHandler;
 
 /// Serves over stdin and stdout of this process until stdin ends.
 ///
@@ -81,7 +80,8 @@ use self::request_handler::RequestHandler;
 /// # Errors
 /// If a definition of the offer is invalid.
 pub async fn over_stdio(offer: Offer, respond: impl Respond) -> Result<(), ServeError> {
-    over(offer, respond, tokio::io::stdin(), tokio::io::stdout()).await
+    let respond = Arc::new(respond);
+    lines::serve(&offer, respond, Box::new(tokio::io::stdin()), Box::new(tokio::io::stdout())).await
 }
 
 /// Serves over a pair of streams until `read` ends.
@@ -98,7 +98,5 @@ where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let handler = Arc::new(RequestHandler::new(&offer, Arc::new(respond))?);
-    lines::serve(handler, read, write).await;
-    Ok(())
+    lines::serve(&offer, Arc::new(respond), Box::new(read), Box::new(write)).await
 }

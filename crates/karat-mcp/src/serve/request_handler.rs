@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::context::{ClientRequests, Context, SendMessage};
-use super::respond::{Offer, ProtocolError, Respond, ServeError};
+use super::respond::{Offer, ProtocolError, Responder, ServeError};
 use crate::error::CallError;
 use crate::limits::Limits;
 use crate::reply::Definition;
@@ -25,14 +25,14 @@ const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// An offer with its implementation.
-pub(super) struct RequestHandler<R> {
+pub(super) struct RequestHandler {
     implementation: Implementation,
     instructions: Option<String>,
     names: HashSet<String>,
     /// The list of tools as JSON.
     tools: Box<RawValue>,
     capabilities: ServerCapabilities,
-    respond: Arc<R>,
+    respond: Arc<dyn Responder>,
 }
 
 /// A request of a client.
@@ -93,8 +93,11 @@ struct Hints {
     cache_scope: &'static str,
 }
 
-impl<R: Respond> RequestHandler<R> {
-    pub(super) fn new(offer: &Offer, respond: Arc<R>) -> Result<RequestHandler<R>, ServeError> {
+impl RequestHandler {
+    pub(super) fn new(
+        offer: &Offer,
+        respond: Arc<dyn Responder>,
+    ) -> Result<RequestHandler, ServeError> {
         let mut names = HashSet::new();
         for (at, tool) in offer.tools.iter().enumerate() {
             let definition = Definition::new(tool.clone()).map_err(|why| ServeError::Tool {
@@ -211,7 +214,7 @@ impl<R: Respond> RequestHandler<R> {
             Some(arguments) if arguments.is_object() => arguments,
             Some(_) => return Err(invalid("The arguments of the call are not an object")),
         };
-        let result = self.respond.call_with(context, name, arguments).await?;
+        let result = self.respond.call(context, name, arguments).await?;
         Ok(success(id, completed(result, context.is_stateless())))
     }
 }

@@ -1,5 +1,6 @@
 //! The types that a server is made of: its definition, its implementation and its errors.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -112,6 +113,59 @@ impl<R: Respond> Respond for Arc<R> {
 
     fn capabilities(&self) -> Value {
         (**self).capabilities()
+    }
+}
+
+/// An answer under way.
+pub(super) type Responding<'a> =
+    Pin<Box<dyn Future<Output = Result<Value, ProtocolError>> + Send + 'a>>;
+
+/// [`Respond`] as an object, so that the server is compiled once and not for every implementation.
+pub(super) trait Responder: Send + Sync {
+    fn call<'a>(
+        &'a self,
+        context: &'a Context,
+        tool: &'a str,
+        arguments: &'a Value,
+    ) -> Responding<'a>;
+
+    fn request<'a>(
+        &'a self,
+        context: &'a Context,
+        method: &'a str,
+        params: &'a Value,
+    ) -> Responding<'a>;
+
+    fn tools(&self) -> Option<Vec<Value>>;
+
+    fn capabilities(&self) -> Value;
+}
+
+impl<R: Respond> Responder for R {
+    fn call<'a>(
+        &'a self,
+        context: &'a Context,
+        tool: &'a str,
+        arguments: &'a Value,
+    ) -> Responding<'a> {
+        Box::pin(self.call_with(context, tool, arguments))
+    }
+
+    fn request<'a>(
+        &'a self,
+        context: &'a Context,
+        method: &'a str,
+        params: &'a Value,
+    ) -> Responding<'a> {
+        Box::pin(Respond::request(self, context, method, params))
+    }
+
+    fn tools(&self) -> Option<Vec<Value>> {
+        Respond::tools(self)
+    }
+
+    fn capabilities(&self) -> Value {
+        Respond::capabilities(self)
     }
 }
 

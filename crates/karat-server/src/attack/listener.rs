@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use karat_io::task;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -39,9 +40,9 @@ impl CanaryListener {
         let port = listener.local_addr()?.port();
         let calls = Arc::new(Mutex::new(Vec::new()));
         let page = format!("{page_token}\n{orders}");
-        let mut tasks = vec![tokio::spawn(serve(listener, port, page.clone(), Arc::clone(&calls)))];
+        let mut tasks = vec![task::spawn(serve(listener, port, page.clone(), Arc::clone(&calls)))];
         if let Ok(listener) = TcpListener::bind((Ipv6Addr::LOCALHOST, port)).await {
-            tasks.push(tokio::spawn(serve(listener, port, page, Arc::clone(&calls))));
+            tasks.push(task::spawn(serve(listener, port, page, Arc::clone(&calls))));
         }
         Ok(CanaryListener { port, page_token, calls, tasks })
     }
@@ -106,7 +107,7 @@ async fn serve(listener: TcpListener, port: u16, page: String, calls: Arc<Mutex<
             continue;
         };
         let (page, calls) = (Arc::clone(&page), Arc::clone(&calls));
-        tokio::spawn(async move {
+        task::spawn(async move {
             let _ = tokio::time::timeout(TIMEOUT, answer(stream, port, &page, &calls)).await;
             drop(permit);
         });
