@@ -2,9 +2,11 @@
 //! without a trace. In bounded memory, whatever the number of traces.
 
 use std::collections::{BTreeMap, HashMap};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher as _, Hash};
 use std::path::{Path, PathBuf};
 
+use foldhash::SharedSeed;
+use foldhash::quality::{RandomState, SeedableRandomState};
 use karat_core::error::EvalError;
 use karat_io::text::clip;
 
@@ -51,14 +53,11 @@ impl TraceSource<'_> {
 }
 
 /// A number that is different for different keys of traces: 128 bits, so that two keys never share
-/// one by chance.
+/// one by chance. The halves have nothing in common, and it is the same in every run.
 pub(crate) fn fingerprint(key: &impl Hash) -> u128 {
-    let hash = |seed: u8| {
-        let mut hasher = DefaultHasher::new();
-        (seed, key).hash(&mut hasher);
-        u128::from(hasher.finish())
-    };
-    hash(0) << 64 | hash(1)
+    static SEEDS: [SharedSeed; 2] = [SharedSeed::from_u64(0), SharedSeed::from_u64(1)];
+    let half = |seed| u128::from(SeedableRandomState::with_seed(0, seed).hash_one(key));
+    half(&SEEDS[0]) << 64 | half(&SEEDS[1])
 }
 
 /// Takes note of traces while they are read.
@@ -67,9 +66,9 @@ pub(crate) struct Intake<'a> {
     stats: ReadStats,
     first_bad: Option<(usize, Bad)>,
     /// The file and line of each key.
-    seen: HashMap<u128, (usize, u64)>,
+    seen: HashMap<u128, (usize, u64), RandomState>,
     /// The number of runs so far of traces that are not numbered, by their key.
-    numbered: HashMap<u128, u32>,
+    numbered: HashMap<u128, u32, RandomState>,
     max_keys: usize,
     /// The tasks that have a trace.
     done: Vec<bool>,
@@ -83,8 +82,8 @@ impl<'a> Intake<'a> {
             source,
             stats: ReadStats::default(),
             first_bad: None,
-            seen: HashMap::new(),
-            numbered: HashMap::new(),
+            seen: HashMap::default(),
+            numbered: HashMap::default(),
             max_keys,
             done: vec![false; source.tasks.map_or(0, Tasks::len)],
         }

@@ -625,7 +625,8 @@ pub fn parse_check(path: &Path, text: &str) -> Result<CheckReport, InputError> {
         let message = "not a report; use a report.json from `karat check`";
         return Err(InputError::invalid(path, "report", message));
     }
-    let head: Head = input::parse_json_text(path, text)?;
+    // The whole document is inspected below; here it is only if something is wrong with it.
+    let head: Head = serde_json::from_str(text).or_else(|_| input::parse_json_text(path, text))?;
     if head.schema.starts_with("karat.baseline/") {
         let message =
             "this is a baseline; `karat check` compares with it, and `karat compare` takes reports";
