@@ -9,7 +9,6 @@ use karat_metrics::calls::expected::{
 use karat_metrics::calls::{Arguments, Call, Expected, Object, Value, json};
 
 use super::fields::{Fields, Invalid, is_list, is_object, is_string, list, typed};
-use super::split_name;
 
 /// The calls that are expected.
 #[derive(Debug)]
@@ -250,6 +249,14 @@ impl ExpectedCalls {
             Step::AnyOrder(calls) => calls,
         });
         self.tools.iter().zip(calls)
+    }
+}
+
+/// The server in a tool's name, if it has one, and the name without it.
+pub(super) fn split_name(name: &str) -> (Option<&str>, &str) {
+    match name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")) {
+        Some((server, tool)) if !server.is_empty() && !tool.is_empty() => (Some(server), tool),
+        _ => (None, name),
     }
 }
 

@@ -19,6 +19,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 pub use self::expectation::Expectation;
+use self::expected_calls::split_name;
 pub use self::fields::Invalid;
 use self::fields::{Fields, is_object, is_string, typed};
 
@@ -305,14 +306,6 @@ impl CallMade {
     pub fn named(name: &str) -> Self {
         let (server, name) = split_name(name);
         CallMade { name: name.to_owned(), server: server.map(str::to_owned), ..CallMade::default() }
-    }
-}
-
-/// The server in a tool's name, if it has one, and the name without it.
-pub(crate) fn split_name(name: &str) -> (Option<&str>, &str) {
-    match name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")) {
-        Some((server, tool)) if !server.is_empty() && !tool.is_empty() => (Some(server), tool),
-        _ => (None, name),
     }
 }
 
