@@ -41,7 +41,7 @@ pub(crate) trait Importer {
 /// A file's name without the extensions of traces.
 pub(crate) fn file_stem(path: &Path) -> String {
     let mut name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    for end in [".gz", ".zst", ".jsonl", ".json", ".eval", ".binpb"] {
+    for end in [".gz", ".zst", ".xz", ".jsonl", ".json", ".eval", ".binpb"] {
         name = name.strip_suffix(end).unwrap_or(&name).to_owned();
     }
     name

@@ -609,6 +609,14 @@ mod tests {
             let mut one = || xs.iter().map(|_| xs[draws.index(xs.len())]).sum::<f64>() / 37.0;
             let means: Vec<f64> = (0..resamples).map(|_| one()).collect();
             assert_eq!(bootstrap.mean(&xs), bootstrap.from_means(&xs, &means));
+            let alone: Vec<usize> = (0..xs.len()).collect();
+            assert_eq!(bootstrap.clustered_mean(&xs, &alone), bootstrap.mean(&xs));
+
+            let (mut indices, mut visited) = (alone, Vec::new());
+            bootstrap.each_resample(&mut indices, &mut |drawn| visited.extend_from_slice(drawn));
+            let mut draws = Draws::from_seed(seed);
+            let drawn: Vec<usize> = (0..resamples * 37).map(|_| draws.index(37)).collect();
+            assert_eq!(visited, drawn);
         }
     }
 

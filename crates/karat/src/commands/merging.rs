@@ -8,6 +8,7 @@ use karat_core::evaluation::RunContext;
 use karat_core::parts::{PartFile, Whole, check_division, whole_report};
 use karat_core::project::{Planned, Project};
 use karat_core::report::Report;
+use karat_io::input::Format;
 
 use crate::cli::CheckArgs;
 use crate::commands::measuring::{self, Measured};
@@ -118,8 +119,9 @@ fn parts_in(path: &Path) -> Result<Vec<PartFile>, Stop> {
     found.iter().map(|file| Ok(PartFile::open(file)?)).collect()
 }
 
-/// Returns whether a file is named like one that a part leaves behind.
+/// Returns whether a file is named like one that a part leaves behind, compressed or not.
 fn is_part(file: &Path) -> bool {
     let name = file.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    name.contains(".part-") && (name.ends_with(".jsonl") || name.ends_with(".json"))
+    let format = Format::of(file);
+    name.contains(".part-") && matches!(format, Some(Format::JsonLines | Format::Json))
 }

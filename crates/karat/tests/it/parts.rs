@@ -178,6 +178,9 @@ fn parts_may_be_compressed() {
     scratch.karat(&["merge", "--out", "plain", &journals[0], &journals[1]]).expect(0);
     scratch.karat(&["merge", "--out", "merged", &journals[0], &second]).expect(0);
     assert_eq!(scratch.read("merged/report.json"), scratch.read("plain/report.json"));
+    std::fs::remove_file(scratch.path(&journals[1])).unwrap();
+    scratch.karat(&["merge", "--out", "folders", "parts/1", "parts/2"]).expect(0);
+    assert_eq!(scratch.read("folders/report.json"), scratch.read("plain/report.json"));
 
     std::fs::write(scratch.path(&second), &compressed[..compressed.len() - 9]).unwrap();
     let refused = scratch.karat(&["merge", &journals[0], &second]).expect(2);
