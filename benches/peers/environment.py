@@ -1,11 +1,11 @@
 """Prepares what the comparison needs: the peers in a virtual environment, karat from its sources.
 
-Everything lies under target/, so `cargo clean` removes it. The network is used by pip (PyPI, or the
+Everything lies under target/, so `cargo clean` removes it. The network is used for packages from PyPI (or the
 index that pip is configured for) and by cargo for crates that are not there yet; by nothing else.
 """
 
-import hashlib
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -23,26 +23,11 @@ PEERS = ["pytrec-eval-terrier", "ir_measures", "ragas"]
 
 def peers(say):
     """The folder of the peers' programs, installed unless they already are."""
-    venv, stamp = FOLDER / "venv", FOLDER / "venv.installed"
-    programs = venv / "bin"
-    digest = hashlib.sha256(sys.version.encode())
-    for name in ("requirements.txt", "constraints.txt"):
-        digest.update((HERE / name).read_bytes())
-    # The path too: a virtual environment does not survive being moved.
-    digest.update(str(venv).encode())
-    wanted = digest.hexdigest()
-    if stamp.exists() and stamp.read_text() == wanted and (programs / "python").exists():
-        return programs
-    say("installing the peers from PyPI (some minutes, once)")
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    stamp.unlink(missing_ok=True)
-    step([sys.executable, "-m", "venv", "--clear", venv])
-    step(
-        [programs / "python", "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-        + ["-r", HERE / "requirements.txt"]
-    )
-    stamp.write_text(wanted)
-    return programs
+    venv = FOLDER / "venv"
+    say("preparing the peers (from PyPI, once)")
+    install = ROOT / "scripts" / "python-env"
+    step([install, venv, HERE / "requirements.txt"], environment={"PYTHON": sys.executable})
+    return venv / "bin"
 
 
 def peer_versions(programs):
@@ -72,12 +57,13 @@ def data(kind, *sizes):
     return json.loads(step(program))
 
 
-def step(arguments, folder=None):
+def step(arguments, folder=None, environment=None):
     """Runs one step of the preparation; its complaints go to the terminal."""
     try:
         done = subprocess.run(
             arguments,
             cwd=folder,
+            env={**os.environ, **(environment or {})},
             stdout=subprocess.PIPE,
             stdin=subprocess.DEVNULL,
             timeout=SETUP_LIMIT_SECONDS,
