@@ -387,7 +387,8 @@ fn client() -> String {
 fn example(name: &str) -> PathBuf {
     let karat = Path::new(env!("CARGO_BIN_EXE_karat"));
     let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--quiet", "--locked", "--workspace"]);
+    // With the features of the tests, so that nothing else is compiled for it.
+    build.args(["build", "--quiet", "--locked", "--workspace", "--all-features"]);
     build.args(["--example", name]).current_dir(repository());
     let folder: PathBuf = karat.parent().unwrap().to_owned();
     build.env("CARGO_TARGET_DIR", folder.parent().unwrap());
