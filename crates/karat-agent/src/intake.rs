@@ -1,12 +1,13 @@
 //! The bookkeeping of traces that are read: bad records, duplicate ids, runs that failed, tasks
 //! without a trace. In bounded memory, whatever the number of traces.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasher as _, Hash};
+use std::hash::{BuildHasher as _, BuildHasherDefault, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use foldhash::SharedSeed;
-use foldhash::quality::{RandomState, SeedableRandomState};
+use foldhash::quality::SeedableRandomState;
 use karat_core::error::EvalError;
 use karat_io::text::clip;
 
@@ -54,10 +55,67 @@ impl TraceSource<'_> {
 
 /// A number that is different for different keys of traces: 128 bits, so that two keys never share
 /// one by chance. The halves have nothing in common, and it is the same in every run.
-pub(crate) fn fingerprint(key: &impl Hash) -> u128 {
+pub(crate) type Fingerprint = (u64, u64);
+
+pub(crate) fn fingerprint(key: &impl Hash) -> Fingerprint {
     static SEEDS: [SharedSeed; 2] = [SharedSeed::from_u64(0), SharedSeed::from_u64(1)];
-    let half = |seed| u128::from(SeedableRandomState::with_seed(0, seed).hash_one(key));
-    half(&SEEDS[0]) << 64 | half(&SEEDS[1])
+    let half = |seed| SeedableRandomState::with_seed(0, seed).hash_one(key);
+    (half(&SEEDS[0]), half(&SEEDS[1]))
+}
+
+/// The hash of a fingerprint, which is one already.
+#[derive(Default)]
+struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write_u64(&mut self, half: u64) {
+        self.0 = half;
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+    }
+}
+
+/// The places of fingerprints. Two tables, since the one that is looked up in no order should fit into the cache
+/// of a processor: by its first half, a fingerprint has a number, under which everything else is found.
+#[derive(Default)]
+struct Places {
+    numbers: HashMap<u64, usize, BuildHasherDefault<Hashed>>,
+    /// The second half of each fingerprint, its file and its line.
+    places: Vec<(u64, usize, u64)>,
+}
+
+impl Places {
+    fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// The place of a fingerprint; one that has none gets this one if there are less than `max`.
+    fn get_or_insert(
+        &mut self,
+        (first, second): Fingerprint,
+        at: (usize, u64),
+        max: usize,
+    ) -> Option<(usize, u64)> {
+        let number = match self.places.len() < max {
+            true => match self.numbers.entry(first) {
+                Entry::Occupied(known) => *known.get(),
+                Entry::Vacant(free) => {
+                    free.insert(self.places.len());
+                    self.places.push((second, at.0, at.1));
+                    return None;
+                }
+            },
+            false => *self.numbers.get(&first)?,
+        };
+        let (known, file, line) = self.places[number];
+        (known == second).then_some((file, line))
+    }
 }
 
 /// Takes note of traces while they are read.
@@ -65,10 +123,10 @@ pub(crate) struct Intake<'a> {
     source: TraceSource<'a>,
     stats: ReadStats,
     first_bad: Option<(usize, Bad)>,
-    /// The file and line of each key.
-    seen: HashMap<u128, (usize, u64), RandomState>,
+    /// The place of each key.
+    seen: Places,
     /// The number of runs so far of traces that are not numbered, by their key.
-    numbered: HashMap<u128, u32, RandomState>,
+    numbered: HashMap<Fingerprint, u32, BuildHasherDefault<Hashed>>,
     max_keys: usize,
     /// The tasks that have a trace.
     done: Vec<bool>,
@@ -82,7 +140,7 @@ impl<'a> Intake<'a> {
             source,
             stats: ReadStats::default(),
             first_bad: None,
-            seen: HashMap::default(),
+            seen: Places::default(),
             numbered: HashMap::default(),
             max_keys,
             done: vec![false; source.tasks.map_or(0, Tasks::len)],
@@ -159,19 +217,15 @@ impl<'a> Intake<'a> {
     pub(crate) fn sample(
         &mut self,
         at: (usize, u64),
-        id: Option<(&str, u128)>,
+        id: Option<(&str, Fingerprint)>,
     ) -> Result<(), EvalError> {
         self.stats.runs += 1;
         id.map_or(Ok(()), |(id, key)| self.key(at, key, id))
     }
 
-    fn key(&mut self, at: (usize, u64), key: u128, id: &str) -> Result<(), EvalError> {
+    fn key(&mut self, at: (usize, u64), key: Fingerprint, id: &str) -> Result<(), EvalError> {
         let full = self.seen.len() >= self.max_keys;
-        let first = match full {
-            true => self.seen.get(&key).copied(),
-            false => self.seen.insert(key, at),
-        };
-        let Some((file, line)) = first else {
+        let Some((file, line)) = self.seen.get_or_insert(key, at, self.max_keys) else {
             self.stats.unchecked_ids += u64::from(full);
             return Ok(());
         };

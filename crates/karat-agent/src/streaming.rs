@@ -16,7 +16,7 @@ use karat_metrics::registry::Metric;
 
 use crate::error::check_scored;
 use crate::formats::{Position, TraceFormat, samples::Sample};
-use crate::intake::{Intake, TraceSource, fingerprint};
+use crate::intake::{Fingerprint, Intake, TraceSource, fingerprint};
 use crate::metric::CallMetric;
 use crate::pass::over_traces;
 use crate::pipeline;
@@ -130,7 +130,7 @@ struct Slot {
 
 enum Found {
     Bad(Bad),
-    Sample { id: Option<(Range<usize>, u128)>, warning: Option<Warning> },
+    Sample { id: Option<(Range<usize>, Fingerprint)>, warning: Option<Warning> },
 }
 
 /// Scores every trace in one pass. `on_item` gets the scores of each, in the order of the files.

@@ -176,7 +176,6 @@ impl<'a> Reader<'a> {
             return Ok(());
         }
         loop {
-            self.skip_space();
             if self.byte() != Some(b'"') {
                 self.fail_here()?;
             }
@@ -193,6 +192,7 @@ impl<'a> Reader<'a> {
                 Some(b'}') => break,
                 _ => self.fail_here()?,
             }
+            self.skip_space();
         }
         self.close();
         Ok(())
@@ -420,10 +420,15 @@ impl<'a> Reader<'a> {
 
     #[inline]
     fn skip_string(&mut self) -> Result<(), JsonError> {
-        match self.plain_string() {
-            Some(_) => Ok(()),
-            None => self.escaped_string(self.at + 1, |_| ()),
+        // By bytes: without a text to return, no boundaries of characters need to be checked.
+        let bytes = self.text.as_bytes();
+        let start = self.at + 1;
+        let end = start + plain_length(bytes.get(start..).unwrap_or_default());
+        if bytes.get(end) != Some(&b'"') {
+            return self.escaped_string(start, |_| ());
         }
+        self.at = end + 1;
+        Ok(())
     }
 
     /// Walks through a string piece by piece, from after its opening quote to after its closing one.
