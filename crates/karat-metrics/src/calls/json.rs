@@ -420,15 +420,10 @@ impl<'a> Reader<'a> {
 
     #[inline]
     fn skip_string(&mut self) -> Result<(), JsonError> {
-        // By bytes: without a text to return, no boundaries of characters need to be checked.
-        let bytes = self.text.as_bytes();
-        let start = self.at + 1;
-        let end = start + plain_length(bytes.get(start..).unwrap_or_default());
-        if bytes.get(end) != Some(&b'"') {
-            return self.escaped_string(start, |_| ());
+        match self.plain_string() {
+            Some(_) => Ok(()),
+            None => self.escaped_string(self.at + 1, |_| ()),
         }
-        self.at = end + 1;
-        Ok(())
     }
 
     /// Walks through a string piece by piece, from after its opening quote to after its closing one.
