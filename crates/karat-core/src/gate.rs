@@ -32,20 +32,17 @@ const NAMED: usize = 5;
 
 /// The rules of a project for one entry.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct Policy {
     /// Gate over this slice (`split=test`) instead of over all items.
-    #[serde(default)]
     pub slice: Option<String>,
     /// The largest share of items that may go unanswered. Without it none may, but recorded runs that failed
     /// are part of their record.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_errors: Option<f64>,
     /// Items of which none may get worse.
-    #[serde(default)]
     pub protected: Option<Protected>,
     /// The rules, by metric id; `recall@5 on kind=paraphrase` is a rule over a slice of its own.
-    #[serde(default)]
     pub metrics: BTreeMap<String, Rule>,
 }
 
@@ -54,7 +51,6 @@ pub struct Policy {
 #[serde(deny_unknown_fields)]
 pub struct Protected {
     /// The items, as `property=value`.
-    #[serde(default)]
     pub slice: Option<String>,
     /// The items, by id.
     #[serde(default)]
@@ -65,22 +61,17 @@ pub struct Protected {
 
 /// The rules for one metric; at least one must be set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct Rule {
     /// The amount it may fall below the baseline (metrics where higher is better).
-    #[serde(default)]
     pub max_drop: Option<f64>,
     /// The amount it may rise above the baseline (metrics where lower is better).
-    #[serde(default)]
     pub max_rise: Option<f64>,
     /// The floor.
-    #[serde(default)]
     pub min: Option<f64>,
     /// The ceiling.
-    #[serde(default)]
     pub max: Option<f64>,
     /// Floor and ceiling must be certified at 95 %, not only kept by the value.
-    #[serde(default)]
     pub certify: bool,
 }
 

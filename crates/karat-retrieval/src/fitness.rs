@@ -33,31 +33,23 @@ const KEPT: usize = 8;
 const NAMED: usize = 3;
 
 /// The request in one line.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 struct Request {
-    #[serde(default)]
     id: Option<Value>,
-    #[serde(default)]
     overrides: BTreeMap<String, Value>,
-    #[serde(default)]
     queries: Option<Vec<String>>,
-    #[serde(default)]
     split: Option<String>,
-    #[serde(default)]
     texts: Option<Vec<String>>,
 }
 
 /// The replacement for a tool's texts in the corpus.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 struct Override {
-    #[serde(default)]
     title: Option<String>,
-    #[serde(default)]
     description: Option<String>,
     /// The descriptions of parameters, by their names.
-    #[serde(default)]
     parameters: BTreeMap<String, String>,
 }
 

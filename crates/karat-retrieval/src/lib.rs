@@ -53,13 +53,10 @@ pub struct Retrieval;
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// A dataset folder, or `bundled:tools/v1`.
-    #[serde(default)]
     pub dataset: Option<String>,
     /// A corpus file, together with `golden`, instead of a folder.
-    #[serde(default)]
     pub corpus: Option<PathBuf>,
     /// A golden file.
-    #[serde(default)]
     pub golden: Option<PathBuf>,
     /// The search that is measured.
     pub system: SystemConfig,
@@ -70,10 +67,8 @@ pub struct Config {
     #[serde(default)]
     pub ready: ReadyConfig,
     /// Results with a lower score are not counted: the search abstains.
-    #[serde(default)]
     pub min_score: Option<f64>,
     /// Set to count the tokens of answers; by default those of systems outside this process.
-    #[serde(default)]
     pub answer_tokens: Option<bool>,
 }
 

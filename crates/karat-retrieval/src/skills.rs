@@ -22,7 +22,6 @@ const MAX_SKILLS: usize = 100_000;
 #[derive(Deserialize)]
 struct FrontMatter {
     name: String,
-    #[serde(default)]
     description: Option<String>,
 }
 

@@ -43,16 +43,13 @@ pub struct Config {
     /// The suite, JSON or YAML.
     pub suite: PathBuf,
     /// The server, instead of the one that the suite names.
-    #[serde(default)]
     pub server: Option<ServerSpec>,
     /// A built-in server instead: `demo`.
-    #[serde(default)]
     pub builtin: Option<String>,
     /// Selects cases with one of these tags.
     #[serde(default)]
     pub tags: Vec<String>,
     /// Selects the case with this id.
-    #[serde(default)]
     pub case: Option<String>,
     /// Selects the cases with these ids, if any are named. Set by commands, never by a project.
     #[serde(skip)]

@@ -16,7 +16,6 @@ pub struct Waiver {
     /// The rule of the findings.
     pub rule: String,
     /// The tool; every one if there is none.
-    #[serde(default)]
     pub tool: Option<String>,
     /// The reason for accepting them.
     pub reason: String,
