@@ -41,7 +41,7 @@ pub struct Definition {
 }
 
 /// A tool of a corpus.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Tool {
     /// `server:tool`.
     pub tool_id: String,

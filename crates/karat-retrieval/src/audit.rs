@@ -247,11 +247,8 @@ mod tests {
             tool_id: id.to_owned(),
             server: server.to_owned(),
             tool: name.to_owned(),
-            title: None,
             description: description.to_owned(),
-            input_schema: Value::Null,
-            output_schema: None,
-            annotations: None,
+            ..Tool::default()
         }
     }
 
@@ -277,9 +274,7 @@ mod tests {
                 .collect(),
             kind: Some(kind.to_owned()),
             split: Some(split.to_owned()),
-            notes: None,
-            should_trigger: None,
-            place: 0,
+            ..Query::default()
         }
     }
 

@@ -254,11 +254,8 @@ mod tests {
             tool_id: format!("s:t{number:02}"),
             server: "s".to_owned(),
             tool: format!("t{number:02}"),
-            title: None,
-            description: String::new(),
             input_schema: json!({}),
-            output_schema: None,
-            annotations: None,
+            ..Tool::default()
         };
         let query =
             json!({"id": "q", "query": "x", "labels": [{"tool_id": "s:t07", "relevance": 2}]});

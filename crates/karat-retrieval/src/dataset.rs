@@ -26,7 +26,7 @@ use karat_core::error::EvalError;
 pub(crate) const MAX_RELEVANCE: u8 = 2;
 
 /// One golden query.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Query {
     /// Its id, unique in the dataset.
     pub id: String,

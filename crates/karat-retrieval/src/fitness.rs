@@ -405,22 +405,16 @@ mod tests {
                 tool_id: id.to_owned(),
                 server: server.to_owned(),
                 tool: tool.to_owned(),
-                title: None,
                 description: description.to_owned(),
-                input_schema: Value::Null,
-                output_schema: None,
-                annotations: None,
+                ..Tool::default()
             }
         };
         let query = |id: &str, text: &str, relevant: &str, split: &str| Query {
             id: id.to_owned(),
             query: text.to_owned(),
             labels: vec![Label { tool_id: relevant.to_owned(), relevance: 2 }],
-            kind: None,
             split: Some(split.to_owned()),
-            notes: None,
-            should_trigger: None,
-            place: 0,
+            ..Query::default()
         };
         let dataset = Dataset {
             reference: DatasetRef { id: "d".into(), version: "v1".into(), digest: "x".into() },

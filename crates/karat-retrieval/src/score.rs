@@ -463,10 +463,7 @@ mod tests {
                 .map(|(id, relevance)| Label { tool_id: (*id).to_owned(), relevance: *relevance })
                 .collect(),
             kind: Some("direct".to_owned()),
-            split: None,
-            notes: None,
-            should_trigger: None,
-            place: 0,
+            ..Query::default()
         }
     }
 

@@ -58,11 +58,8 @@ pub(crate) fn add(folder: &Path, corpus: &mut Corpus) -> Result<(), InputError> 
             tool_id: format!("{SERVER}:{name}"),
             server: SERVER.to_owned(),
             tool: name,
-            title: None,
             description: description.unwrap_or_default(),
-            input_schema: Value::Null,
-            output_schema: None,
-            annotations: None,
+            ..Tool::default()
         };
         let id = tool.tool_id.clone();
         if corpus.tools.insert(id.clone(), tool).is_some() {

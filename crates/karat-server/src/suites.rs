@@ -367,20 +367,12 @@ fn untested(cases: &[Arc<Case>], contract: &Contract) -> Option<Check> {
     let called = |name: &str| {
         cases.iter().flat_map(|case| case.steps()).any(|step| step.called_tool() == Some(name))
     };
-    (count > 0 && !contract.names().any(called)).then(|| Check {
-        metric: "tools".to_owned(),
-        slice: None,
-        rule: "coverage".to_owned(),
-        threshold: None,
-        value: Some(0.0),
-        baseline: None,
-        verdict: Verdict::Inconclusive,
-        reason: format!(
-            "no case calls a tool of the server, which has {count}; `karat server suggest` writes a case \
-             for each"
-        ),
-        items: Vec::new(),
-    })
+    let reason = format!(
+        "no case calls a tool of the server, which has {count}; `karat server suggest` writes a case \
+         for each"
+    );
+    let check = Check::of("tools", "coverage", Verdict::Inconclusive, reason);
+    (count > 0 && !contract.names().any(called)).then(|| Check { value: Some(0.0), ..check })
 }
 
 /// Measures an entry, accepts the answers as snapshots where nothing else fails, and reports against
@@ -445,12 +437,9 @@ fn runs(outcomes: &[Outcome<CaseRun>]) -> impl Iterator<Item = &CaseRun> + Clone
 fn failed(case: &Case, class: &str, message: &str) -> Item {
     Item {
         id: case.id.clone(),
-        group: None,
         tags: score::tags(case),
-        metrics: BTreeMap::new(),
-        per_run: Vec::new(),
-        observed: None,
         error: Some(ItemError { class: class.to_owned(), message: message.to_owned() }),
+        ..Item::default()
     }
 }
 

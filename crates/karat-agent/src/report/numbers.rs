@@ -14,13 +14,5 @@ pub(crate) fn bare_item(
     group: Option<String>,
     scores: impl IntoIterator<Item = (MetricId, Option<f64>)>,
 ) -> Item {
-    Item {
-        id: id.to_owned(),
-        group,
-        tags: BTreeMap::new(),
-        metrics: scores.into_iter().collect(),
-        per_run: Vec::new(),
-        observed: None,
-        error: None,
-    }
+    Item { id: id.to_owned(), group, metrics: scores.into_iter().collect(), ..Item::default() }
 }

@@ -230,9 +230,8 @@ impl Unshown {
             reports: vec![DetectorReport {
                 detector: detector.to_owned(),
                 verdict: Some(Verdict::Unsupported),
-                severity: None,
-                score: None,
                 findings: vec![Evidence { message, ..Evidence::default() }],
+                ..DetectorReport::default()
             }],
         }
     }

@@ -357,11 +357,7 @@ mod tests {
                 tool_id: (*id).to_owned(),
                 server: server.to_owned(),
                 tool: tool.to_owned(),
-                title: None,
-                description: String::new(),
-                input_schema: Value::Null,
-                output_schema: None,
-                annotations: None,
+                ..Tool::default()
             }
         };
         Dataset {

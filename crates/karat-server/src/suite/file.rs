@@ -26,7 +26,7 @@ const MAX_REPEAT: u32 = 100_000;
 /// The largest number of attempts under way at once.
 const MAX_CONCURRENCY: usize = 10_000;
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SuiteFile {
     name: Option<String>,
@@ -264,17 +264,7 @@ pub(super) fn read(
 impl SuiteFile {
     /// A list of cases without anything around it.
     fn of(test_cases: Vec<CaseFile>) -> SuiteFile {
-        SuiteFile {
-            name: None,
-            _description: None,
-            mcp_server: None,
-            target: None,
-            repeat: None,
-            hide_private: false,
-            setup: Vec::new(),
-            teardown: Vec::new(),
-            test_cases,
-        }
+        SuiteFile { test_cases, ..SuiteFile::default() }
     }
 }
 

@@ -42,16 +42,11 @@ fn accept(
 ) -> Result<Vec<Update>, Stop> {
     let check = CheckArgs {
         project: arguments.project.clone(),
-        bundled: false,
         out: arguments.out.clone(),
-        outputs: Vec::new(),
         resume: arguments.resume,
         can_resume: true,
-        partition: None,
-        strict: false,
         only: arguments.only.clone(),
-        parquet: None,
-        form: FormatArgs::default(),
+        ..CheckArgs::default()
     };
     let (choice, check) = located(&check)?;
     let plan = select(choice.load(Baselines::Optional)?, &check, None)?;

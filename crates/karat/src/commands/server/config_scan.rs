@@ -41,7 +41,10 @@ pub(super) fn of_file(
     let findings: Vec<&Finding> = judged.iter().flat_map(|(_, _, findings)| findings).collect();
     if let Some(file) = &arguments.sarif {
         let rules = config_scan::rules();
-        write_atomic(file, sarif::document(&scan::log(&rules, &findings)).as_bytes())?;
+        write_atomic(
+            file,
+            sarif::document(&scan::log(&rules, findings.iter().copied())).as_bytes(),
+        )?;
     }
     if terminal.json() {
         let servers: Vec<serde_json::Value> = judged

@@ -20,7 +20,7 @@ use karat_server::probe::time::Time;
 use karat_server::probe::{self, Rule};
 use serde_json::{Map, Value};
 
-use super::target;
+use super::{scan, target};
 use crate::bundled::Embedded;
 use crate::cli::{FailOn, Format, ProbeArgs};
 use crate::commands::check;
@@ -191,35 +191,15 @@ pub(super) fn listed(findings: &[Finding]) -> String {
 }
 
 fn write_sarif(path: &Path, rules: &[&Rule], findings: &[Finding]) -> Result<(), Stop> {
-    let messages: Vec<String> = findings
-        .iter()
-        .map(|finding| match finding.replay.as_str() {
-            "" => finding.message.clone(),
-            replay => format!("{} (again: {replay})", finding.message),
-        })
-        .collect();
-    let log = sarif::Log {
-        rules: rules
-            .iter()
-            .map(|rule| sarif::Rule {
-                id: rule.id,
-                summary: rule.summary,
-                help: rule.help,
-                level: rule.severity.name(),
-            })
-            .collect(),
-        results: findings
-            .iter()
-            .zip(&messages)
-            .map(|(finding, message)| sarif::Result {
-                rule: &finding.rule,
-                level: finding.severity.name(),
-                message,
-                subject: &finding.tool,
-                at: &finding.at,
-            })
-            .collect(),
+    let shown = |finding: &Finding| match finding.replay.as_str() {
+        "" => finding.clone(),
+        replay => {
+            let message = format!("{} (again: {replay})", finding.message);
+            Finding { message, ..finding.clone() }
+        }
     };
+    let findings: Vec<Finding> = findings.iter().map(shown).collect();
+    let log = scan::log(rules, &findings);
     write_atomic(path, sarif::document(&log).as_bytes())?;
     Ok(())
 }

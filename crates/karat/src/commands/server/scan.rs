@@ -111,7 +111,7 @@ fn write_files(
     document: &CheckReport,
 ) -> Result<(), Stop> {
     if let Some(path) = &arguments.sarif {
-        write_atomic(path, sarif::document(&log(rules, findings)).as_bytes())?;
+        write_atomic(path, sarif::document(&log(rules, findings.iter().copied())).as_bytes())?;
     }
     for path in &arguments.outputs {
         let rendered = Output::of(path).and_then(|output| output.render(document));
@@ -344,7 +344,10 @@ fn counts(
 }
 
 /// Findings as SARIF.
-pub(super) fn log<'a>(rules: &[&'a Rule], findings: &[&'a Finding]) -> sarif::Log<'a> {
+pub(super) fn log<'a>(
+    rules: &[&'a Rule],
+    findings: impl IntoIterator<Item = &'a Finding>,
+) -> sarif::Log<'a> {
     sarif::Log {
         rules: rules
             .iter()
@@ -356,7 +359,7 @@ pub(super) fn log<'a>(rules: &[&'a Rule], findings: &[&'a Finding]) -> sarif::Lo
             })
             .collect(),
         results: findings
-            .iter()
+            .into_iter()
             .map(|finding| sarif::Result {
                 rule: &finding.rule,
                 level: finding.severity.name(),
