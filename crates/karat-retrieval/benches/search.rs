@@ -128,10 +128,7 @@ fn score_queries(bencher: Bencher<'_, '_>, count: usize) {
         reference: DatasetRef { id: "bench".into(), version: "v1".into(), digest: "-".into() },
         tools,
         queries,
-        groups: Vec::new(),
-        dangling: Vec::new(),
-        versions: Default::default(),
-        contents: Default::default(),
+        ..Dataset::default()
     };
     bencher.bench_local(|| score::items(&dataset, &entries));
 }

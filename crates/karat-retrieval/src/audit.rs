@@ -236,7 +236,6 @@ fn leaks(dataset: &Dataset, findings: &mut Vec<DataFinding>) {
 #[cfg(test)]
 mod tests {
     use karat_core::report::DatasetRef;
-    use serde_json::Value;
 
     use super::*;
     use crate::dataset::{Group, Label};
@@ -289,8 +288,7 @@ mod tests {
             queries,
             groups: vec![],
             dangling: vec![],
-            versions: Default::default(),
-            contents: Default::default(),
+            ..Dataset::default()
         }
     }
 

@@ -263,10 +263,7 @@ mod tests {
             reference: DatasetRef { id: "d".into(), version: "v1".into(), digest: "x".into() },
             tools: (0..100).map(tool).collect(),
             queries: vec![serde_json::from_value::<RawQuery>(query).unwrap().at(0)],
-            groups: Vec::new(),
-            dangling: Vec::new(),
-            versions: Default::default(),
-            contents: Default::default(),
+            ..Dataset::default()
         };
         for seed in 100..160 {
             let control = random(&dataset, 10, seed);

@@ -480,12 +480,8 @@ mod tests {
                 version: "v1".to_owned(),
                 digest: "sha256:0".to_owned(),
             },
-            tools: Vec::new(),
             queries: vec![query],
-            groups: Vec::new(),
-            dangling: Vec::new(),
-            versions: Default::default(),
-            contents: Default::default(),
+            ..Dataset::default()
         }
     }
 

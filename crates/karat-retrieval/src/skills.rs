@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use karat_core::tool::{Corpus, Tool};
 use karat_io::input::{self, Format, InputError, Limits};
 use serde::Deserialize;
-use serde_json::Value;
 
 /// The server that all skills are on.
 const SERVER: &str = "skill";

@@ -1,6 +1,6 @@
 //! The evaluation of a server by a suite: a live server is asked case by case.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -598,10 +598,6 @@ mod tests {
         let secret = || "a hush-hush b".to_owned();
         let mut item = Item {
             id: "x".to_owned(),
-            group: None,
-            tags: BTreeMap::new(),
-            metrics: BTreeMap::new(),
-            per_run: Vec::new(),
             observed: Some(Observed::Suite(observed::Suite {
                 about: Some(secret()),
                 tool: secret(),
@@ -612,6 +608,7 @@ mod tests {
                 ..observed::Suite::default()
             })),
             error: Some(ItemError { class: "timeout".to_owned(), message: secret() }),
+            ..Item::default()
         };
         redact(&mut item, |text| text.replace("hush-hush", "[redacted]"));
         let shown = serde_json::to_string(&item).unwrap();

@@ -1,7 +1,5 @@
 //! Helpers for all tables of an agent's report.
 
-use std::collections::BTreeMap;
-
 use karat_core::report::Item;
 use karat_metrics::MetricId;
 

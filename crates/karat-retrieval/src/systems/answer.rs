@@ -363,11 +363,7 @@ mod tests {
         Dataset {
             reference: DatasetRef { id: "d".into(), version: "v1".into(), digest: "x".into() },
             tools: ids.iter().map(tool).collect(),
-            queries: Vec::new(),
-            groups: Vec::new(),
-            dangling: Vec::new(),
-            versions: Default::default(),
-            contents: Default::default(),
+            ..Dataset::default()
         }
     }
 

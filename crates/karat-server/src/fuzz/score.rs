@@ -1,6 +1,5 @@
 //! From the results of fuzzing to metrics, items and warnings. Pure.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use karat_core::error::EvalError;

@@ -16,7 +16,7 @@ use super::driver::Phase;
 use super::plan::{Length, Plan, Shape};
 use super::tally::{CallStats, Class, Tally, Times};
 use super::{Facts, Load, Measurement};
-use crate::probe::{self, rate};
+use crate::probe::rate;
 
 /// The number of columns of an answer in a warning.
 const SHOWN: usize = 200;

@@ -11,7 +11,7 @@ use karat_io::text::printable;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::cli::{BaselineArgs, BaselineShowArgs, CheckArgs, FormatArgs};
+use crate::cli::{BaselineArgs, BaselineShowArgs, CheckArgs};
 use crate::commands::measuring::{located, measure, select};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
