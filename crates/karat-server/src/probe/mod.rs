@@ -134,7 +134,7 @@ pub(crate) fn rate(id: MetricId, hits: u64, of: u64, nothing: &str) -> Measured 
     Measured {
         interval: interval.filter(|_| of > 0),
         count: Some(Count::independent(hits, of)),
-        ..value(id, (of > 0).then(|| ratio(hits, of)), of, nothing)
+        ..aggregate::value(id, (of > 0).then(|| ratio(hits, of)), of, nothing)
     }
 }
 
