@@ -280,7 +280,7 @@ mod tests {
             comparison: None,
             gate: None,
             warnings: Vec::new(),
-            environment: Environment { ..Environment::default() },
+            environment: Environment::default(),
         }
     }
 

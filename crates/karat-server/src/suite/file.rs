@@ -201,7 +201,8 @@ pub(super) fn read(
     let format =
         Format::of(path).ok_or_else(|| InputError::UnknownFormat { path: path.to_owned() })?;
     let mut file = if text.trim_start().starts_with(['[', '-']) {
-        SuiteFile::of(input::parse_with(path, &text, format, &limits)?)
+        let test_cases = input::parse_with(path, &text, format, &limits)?;
+        SuiteFile { test_cases, ..SuiteFile::default() }
     } else {
         input::parse_with(path, &text, format, &limits)?
     };
@@ -259,13 +260,6 @@ pub(super) fn read(
     };
     reader.check_names(&suite)?;
     Ok(suite)
-}
-
-impl SuiteFile {
-    /// A list of cases without anything around it.
-    fn of(test_cases: Vec<CaseFile>) -> SuiteFile {
-        SuiteFile { test_cases, ..SuiteFile::default() }
-    }
 }
 
 /// Every text in arguments, one on each line.
