@@ -113,7 +113,7 @@ fn a_suite_is_the_mix_and_its_endings_are_judged() {
     assert!(errors("flaky")["hits"].as_u64().unwrap() > 0);
     // The same seed, the same calls.
     load(&scratch, &["suite.yaml", "--count", "400", "--warm-up", "0"]).expect(0);
-    let again = self::scratch.report();
+    let again = scratch.report();
     let counts = |report: &Value| {
         let of_calls =
             report["slices"].as_array().unwrap().iter().filter(|slice| slice["by"] == "call");

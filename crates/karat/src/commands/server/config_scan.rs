@@ -11,7 +11,7 @@ use karat_report::sarif;
 use karat_server::{config_scan, probe};
 use serde_json::json;
 
-use super::scan;
+use super::probing;
 use crate::cli::ScanArgs;
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
@@ -43,7 +43,7 @@ pub(super) fn of_file(
         let rules = config_scan::rules();
         write_atomic(
             file,
-            sarif::document(&scan::log(&rules, findings.iter().copied())).as_bytes(),
+            sarif::document(&probing::log(&rules, findings.iter().copied())).as_bytes(),
         )?;
     }
     if terminal.json() {

@@ -14,7 +14,7 @@ use karat_server::lint::{self, Outcome, Settings};
 use serde_json::Value;
 
 use super::recording::Recording;
-use super::{detectors, scan, target};
+use super::{detectors, probing, target};
 use crate::cli::{FailOn, LintArgs};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
@@ -26,7 +26,7 @@ const FOLDED: usize = 3;
 /// Lints a server or a file of definitions.
 pub(crate) fn lint(arguments: &LintArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     if arguments.findings.rules {
-        terminal.print(&super::probing::rules(&detectors::rules()))?;
+        terminal.print(&probing::rules(&detectors::rules()))?;
         return Ok(Exit::Pass);
     }
     check_allowed(&arguments.findings.allow)?;
@@ -54,7 +54,7 @@ pub(crate) fn lint(arguments: &LintArgs, terminal: &Terminal) -> Result<Exit, St
     if let Some(path) = &arguments.findings.sarif {
         write_atomic(
             path,
-            sarif::document(&scan::log(&detectors::rules(), &outcome.findings)).as_bytes(),
+            sarif::document(&probing::log(&detectors::rules(), &outcome.findings)).as_bytes(),
         )?;
     }
     if terminal.json() {

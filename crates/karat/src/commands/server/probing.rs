@@ -20,7 +20,7 @@ use karat_server::probe::time::Time;
 use karat_server::probe::{self, Rule};
 use serde_json::{Map, Value};
 
-use super::{scan, target};
+use super::target;
 use crate::bundled::Embedded;
 use crate::cli::{FailOn, Format, ProbeArgs};
 use crate::commands::check;
@@ -190,6 +190,34 @@ pub(super) fn listed(findings: &[Finding]) -> String {
     out
 }
 
+/// Findings as SARIF.
+pub(super) fn log<'a>(
+    rules: &[&'a Rule],
+    findings: impl IntoIterator<Item = &'a Finding>,
+) -> sarif::Log<'a> {
+    sarif::Log {
+        rules: rules
+            .iter()
+            .map(|rule| sarif::Rule {
+                id: rule.id,
+                summary: rule.summary,
+                help: rule.help,
+                level: rule.severity.name(),
+            })
+            .collect(),
+        results: findings
+            .into_iter()
+            .map(|finding| sarif::Result {
+                rule: &finding.rule,
+                level: finding.severity.name(),
+                message: &finding.message,
+                subject: &finding.tool,
+                at: &finding.at,
+            })
+            .collect(),
+    }
+}
+
 fn write_sarif(path: &Path, rules: &[&Rule], findings: &[Finding]) -> Result<(), Stop> {
     let shown = |finding: &Finding| match finding.replay.as_str() {
         "" => finding.clone(),
@@ -199,7 +227,6 @@ fn write_sarif(path: &Path, rules: &[&Rule], findings: &[Finding]) -> Result<(),
         }
     };
     let findings: Vec<Finding> = findings.iter().map(shown).collect();
-    let log = scan::log(rules, &findings);
-    write_atomic(path, sarif::document(&log).as_bytes())?;
+    write_atomic(path, sarif::document(&log(rules, &findings)).as_bytes())?;
     Ok(())
 }
