@@ -22,7 +22,6 @@ pub(crate) struct Price {
     /// Output tokens, those of reasoning included.
     pub(crate) output: f64,
     /// Input tokens from a cache; as other input tokens if it is not stated.
-    #[serde(default)]
     pub(crate) cached_input: Option<f64>,
 }
 

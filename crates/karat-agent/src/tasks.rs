@@ -58,7 +58,6 @@ pub struct StateCall {
     #[serde(rename = "as")]
     pub name: String,
     /// The server; may be left out if there is only one.
-    #[serde(default)]
     pub server: Option<String>,
     /// The tool.
     pub tool: String,

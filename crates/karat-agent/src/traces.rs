@@ -35,34 +35,25 @@ pub struct Traces;
 
 /// An `[[agent]]` entry, apart from the settings that all entries share.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// A dataset of traces, instead of files.
-    #[serde(default)]
     pub dataset: Option<String>,
     /// Files of traces.
-    #[serde(default)]
     pub traces: Vec<PathBuf>,
     /// The format of the files.
-    #[serde(default)]
     pub format: TraceFormat,
     /// Files of tasks, for traces that have no expectation of their own.
-    #[serde(default)]
     pub tasks: Vec<PathBuf>,
     /// The tools that were on offer: datasets of tools, or files.
-    #[serde(default)]
     pub tools: Vec<String>,
     /// Recorded verdicts of a judge.
-    #[serde(default)]
     pub verdicts: Option<PathBuf>,
     /// Labels of people, to compare the judge with.
-    #[serde(default)]
     pub labels: Option<PathBuf>,
     /// The prices of models, for runs whose cost was not recorded.
-    #[serde(default)]
     pub prices: Option<PathBuf>,
     /// The share of records that may be bad.
-    #[serde(default)]
     pub max_bad: f64,
 }
 

@@ -200,15 +200,13 @@ fn item(task: Trajectory) -> Item {
     };
     Item {
         id: task.id.clone(),
-        group: None,
-        tags: BTreeMap::new(),
         metrics: BTreeMap::from([(SIMILARITY, task.similarity)]),
-        per_run: Vec::new(),
         error: match &task.not_compared {
             Some(reason) => Some(error("not_compared", reason)),
             None => task.lost.then(|| error("lost", "the later run does not have this task")),
         },
         observed: Some(Observed::Trajectories(task)),
+        ..Item::default()
     }
 }
 

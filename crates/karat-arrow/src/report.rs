@@ -388,15 +388,6 @@ fn from_scores(partial: &Partial) -> Vec<Measured> {
 }
 
 fn aggregated(id: &MetricId, score: Score, n: u64) -> Measured {
-    Measured {
-        id: id.clone(),
-        value: score.ok(),
-        n,
-        better: aggregate::better(id),
-        per_run: vec![score.ok()],
-        interval: None,
-        count: None,
-        undefined: score.err().map(|reason| reason.to_string()),
-        left_out: 0,
-    }
+    let undefined = score.err().map_or("", |reason| reason.0);
+    Measured { per_run: vec![score.ok()], ..aggregate::value(id.clone(), score.ok(), n, undefined) }
 }

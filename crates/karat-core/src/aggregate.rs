@@ -33,11 +33,8 @@ pub fn over_tasks<'a>(
         .map(|(task, score)| Item {
             id: task.to_owned(),
             group: Some(task.to_owned()),
-            tags: BTreeMap::new(),
             metrics: BTreeMap::from([(id.clone(), score)]),
-            per_run: Vec::new(),
-            observed: None,
-            error: None,
+            ..Item::default()
         })
         .collect();
     measure(id, &items.iter().collect::<Vec<_>>(), 1, seed)
@@ -78,6 +75,22 @@ pub fn measure(id: &MetricId, items: &[&Item], runs: u32, seed: u64) -> Measured
             }
         }),
         left_out: (carried - values.len()) as u64,
+    }
+}
+
+/// A value as a metric over `n` items or calls; `undefined` is the reason where there is none.
+#[must_use]
+pub fn value(id: MetricId, value: Option<f64>, n: u64, undefined: &str) -> Measured {
+    Measured {
+        better: better(&id),
+        id,
+        value,
+        n,
+        per_run: Vec::new(),
+        interval: None,
+        count: None,
+        undefined: value.is_none().then(|| undefined.to_owned()),
+        left_out: 0,
     }
 }
 
@@ -222,9 +235,7 @@ mod tests {
             group: group.map(str::to_owned),
             tags: BTreeMap::from([("kind".to_owned(), id[..1].to_owned())]),
             metrics: BTreeMap::from([(MRR, value), (SUCCESS, value)]),
-            per_run: Vec::new(),
-            observed: None,
-            error: None,
+            ..Item::default()
         }
     }
 

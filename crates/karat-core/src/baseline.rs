@@ -30,7 +30,6 @@ pub struct Baseline {
     /// Always [`SCHEMA`].
     pub schema: String,
     /// The kind of the report.
-    #[serde(default)]
     pub kind: Option<Kind>,
     /// The evaluation.
     pub evaluation: Evaluation,

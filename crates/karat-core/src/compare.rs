@@ -345,12 +345,8 @@ mod tests {
     fn an_item_belongs_to_the_slice_of_each_of_its_tags() {
         let item = Item {
             id: "a".to_owned(),
-            group: None,
             tags: BTreeMap::from([("tags".to_owned(), "errors, state".to_owned())]),
-            metrics: BTreeMap::new(),
-            per_run: Vec::new(),
-            observed: None,
-            error: None,
+            ..Item::default()
         };
         let holds = |slice: &str| slice.parse::<SliceKey>().unwrap().holds(&item);
         assert!(holds("tag=errors") && holds("tag=state") && holds("tags=errors, state"));

@@ -32,20 +32,17 @@ const NAMED: usize = 5;
 
 /// The rules of a project for one entry.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct Policy {
     /// Gate over this slice (`split=test`) instead of over all items.
-    #[serde(default)]
     pub slice: Option<String>,
     /// The largest share of items that may go unanswered. Without it none may, but recorded runs that failed
     /// are part of their record.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_errors: Option<f64>,
     /// Items of which none may get worse.
-    #[serde(default)]
     pub protected: Option<Protected>,
     /// The rules, by metric id; `recall@5 on kind=paraphrase` is a rule over a slice of its own.
-    #[serde(default)]
     pub metrics: BTreeMap<String, Rule>,
 }
 
@@ -54,7 +51,6 @@ pub struct Policy {
 #[serde(deny_unknown_fields)]
 pub struct Protected {
     /// The items, as `property=value`.
-    #[serde(default)]
     pub slice: Option<String>,
     /// The items, by id.
     #[serde(default)]
@@ -65,22 +61,17 @@ pub struct Protected {
 
 /// The rules for one metric; at least one must be set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct Rule {
     /// The amount it may fall below the baseline (metrics where higher is better).
-    #[serde(default)]
     pub max_drop: Option<f64>,
     /// The amount it may rise above the baseline (metrics where lower is better).
-    #[serde(default)]
     pub max_rise: Option<f64>,
     /// The floor.
-    #[serde(default)]
     pub min: Option<f64>,
     /// The ceiling.
-    #[serde(default)]
     pub max: Option<f64>,
     /// Floor and ceiling must be certified at 95 %, not only kept by the value.
-    #[serde(default)]
     pub certify: bool,
 }
 
@@ -380,17 +371,8 @@ pub fn judge(
 
 /// Fails a report whose policy cannot be applied to it: what was measured is shown, and passes no gate.
 pub fn fail_unjudged(report: &mut Report, error: &GateError) {
-    let check = Check {
-        metric: "gate".to_owned(),
-        slice: None,
-        rule: "policy".to_owned(),
-        threshold: None,
-        value: None,
-        baseline: None,
-        verdict: Verdict::Fail,
-        reason: format!("cannot be applied: {}", printable(&error.to_string())),
-        items: Vec::new(),
-    };
+    let reason = format!("cannot be applied: {}", printable(&error.to_string()));
+    let check = Check::of("gate", "policy", Verdict::Fail, reason);
     let mut checks = report.gate.take().map(|gate| gate.checks).unwrap_or_default();
     checks.push(check);
     report.gate = Some(Gate { verdict: Verdict::Fail, checks });
@@ -411,23 +393,17 @@ pub fn evaluate(
     let mut checks: Vec<Check> = report
         .controls
         .iter()
-        .map(|control| Check {
-            metric: control.name.clone(),
-            slice: None,
-            rule: "control".to_owned(),
-            threshold: None,
-            value: None,
-            baseline: None,
-            verdict: if control.ok { Verdict::Pass } else { Verdict::Fail },
-            reason: if control.ok {
-                format!("as expected: {}", control.expected)
+        .map(|control| {
+            let (verdict, reason) = if control.ok {
+                (Verdict::Pass, format!("as expected: {}", control.expected))
             } else {
-                format!(
-                    "unexpected result (expected: {}); the harness cannot be trusted",
-                    control.expected
-                )
-            },
-            items: Vec::new(),
+                let expected = &control.expected;
+                let reason = format!(
+                    "unexpected result (expected: {expected}); the harness cannot be trusted"
+                );
+                (Verdict::Fail, reason)
+            };
+            Check::of(&control.name, "control", verdict, reason)
         })
         .collect();
 
@@ -680,21 +656,12 @@ fn protect(protected: &Protected, aligned: Option<&Aligned<'_>>) -> Result<Check
             format!("{} of {} protected items {what}{}", items.len(), held.len(), list(items))
         })
         .collect();
-    Ok(Check {
-        metric: id.to_owned(),
-        slice: key.as_ref().map(ToString::to_string),
-        rule: "protected".to_owned(),
-        threshold: None,
-        value: None,
-        baseline: None,
-        verdict: if lost.is_empty() { Verdict::Pass } else { Verdict::Fail },
-        reason: if lost.is_empty() {
-            format!("none of {} protected items got worse", held.len())
-        } else {
-            notes.join("; ")
-        },
-        items: lost,
-    })
+    let (verdict, reason) = match lost.is_empty() {
+        true => (Verdict::Pass, format!("none of {} protected items got worse", held.len())),
+        false => (Verdict::Fail, notes.join("; ")),
+    };
+    let slice = key.as_ref().map(ToString::to_string);
+    Ok(Check { slice, items: lost, ..Check::of(id, "protected", verdict, reason) })
 }
 
 fn list(items: &[String]) -> String {

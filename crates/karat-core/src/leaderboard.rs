@@ -145,9 +145,7 @@ fn with_only(report: &Report, id: &str) -> Report {
             .map(|(id, score)| (id.clone(), *score))
             .into_iter()
             .collect(),
-        per_run: Vec::new(),
-        observed: None,
-        error: None,
+        ..Item::default()
     };
     let items = report.items.iter().map(item).collect();
     report.with_scores(report.metrics.clone(), report.slices.clone(), items)
@@ -249,12 +247,8 @@ mod tests {
         let items: Vec<Item> = (0..20)
             .map(|at| Item {
                 id: format!("t-{at:02}"),
-                group: None,
-                tags: BTreeMap::new(),
                 metrics: [("task.success".into(), Some(f64::from(u8::from(at < done))))].into(),
-                per_run: Vec::new(),
-                observed: None,
-                error: None,
+                ..Item::default()
             })
             .collect();
         let all: Vec<&Item> = items.iter().collect();
@@ -286,16 +280,7 @@ mod tests {
             comparison: None,
             gate: None,
             warnings: Vec::new(),
-            environment: Environment {
-                karat: String::new(),
-                os: String::new(),
-                started: String::new(),
-                duration_ms: 0,
-                latency_ms: None,
-                latency_bins: Vec::new(),
-                commit: None,
-                isolation: Vec::new(),
-            },
+            environment: Environment::default(),
         }
     }
 

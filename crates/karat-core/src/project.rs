@@ -452,13 +452,11 @@ pub enum ProjectError {
 
 /// The settings of karat.toml that belong to no evaluation.
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// The project's name; shown, never interpreted.
-    #[serde(default)]
     pub name: Option<String>,
     /// The history.
-    #[serde(default)]
     pub history: HistorySettings,
 }
 

@@ -255,7 +255,7 @@ pub struct Slice {
 pub type Scores = BTreeMap<MetricId, Option<f64>>;
 
 /// One item of the dataset: what was observed and how it scored.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Item {
     /// The item's id in the dataset.
     pub id: String,
@@ -443,8 +443,26 @@ pub struct Check {
     pub items: Vec<String>,
 }
 
+impl Check {
+    /// A check without a slice, values and items.
+    #[must_use]
+    pub fn of(metric: &str, rule: &str, verdict: Verdict, reason: String) -> Check {
+        Check {
+            metric: metric.to_owned(),
+            slice: None,
+            rule: rule.to_owned(),
+            threshold: None,
+            value: None,
+            baseline: None,
+            verdict,
+            reason,
+            items: Vec::new(),
+        }
+    }
+}
+
 /// Everything that may differ between two equal runs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
     /// Karat's version.
     pub karat: String,

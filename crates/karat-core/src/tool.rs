@@ -41,7 +41,7 @@ pub struct Definition {
 }
 
 /// A tool of a corpus.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Tool {
     /// `server:tool`.
     pub tool_id: String,
@@ -86,9 +86,7 @@ pub struct Corpus {
 
 #[derive(Deserialize)]
 struct RawCorpus<T> {
-    #[serde(default)]
     version: Option<Value>,
-    #[serde(default)]
     server: Option<RawServer>,
     tools: Vec<T>,
 }
@@ -100,16 +98,12 @@ struct RawServer {
 
 #[derive(Deserialize)]
 struct RawTool {
-    #[serde(default)]
     tool_id: Option<String>,
-    #[serde(default)]
     server: Option<String>,
     #[serde(alias = "name")]
     tool: String,
-    #[serde(default)]
     title: Option<String>,
     /// Some servers serve null.
-    #[serde(default)]
     description: Option<String>,
     #[serde(default, alias = "schema", alias = "inputSchema", deserialize_with = "tight")]
     input_schema: Option<Value>,

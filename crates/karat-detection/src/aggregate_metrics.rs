@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use karat_core::aggregate::{self, LEVEL, better};
+use karat_core::aggregate::{self, LEVEL};
 use karat_core::report::{Count, Interval, Item, Measured};
 use karat_metrics::classification::{Agreement, Confusion, Scores, precision_at_prevalence};
 use karat_metrics::stats::{self, Bootstrap};
@@ -177,16 +177,10 @@ fn mean(per_run: &[Score]) -> Score {
 
 fn averaged(id: &MetricId, per_run: &[Score]) -> Measured {
     let value = mean(per_run);
+    let undefined = value.err().map_or("", |reason| reason.0);
     Measured {
-        id: id.clone(),
-        value: value.ok(),
-        n: 0,
-        better: better(id),
         per_run: per_run.iter().map(|score| score.ok()).collect(),
-        interval: None,
-        count: None,
-        undefined: value.err().map(|reason| reason.to_string()),
-        left_out: 0,
+        ..aggregate::value(id.clone(), value.ok(), 0, undefined)
     }
 }
 
@@ -389,12 +383,8 @@ mod tests {
     fn item_of(number: usize, id: &str, value: f64) -> Item {
         Item {
             id: number.to_string(),
-            group: None,
-            tags: BTreeMap::new(),
             metrics: BTreeMap::from([(id.into(), Some(value))]),
-            per_run: Vec::new(),
-            observed: None,
-            error: None,
+            ..Item::default()
         }
     }
 

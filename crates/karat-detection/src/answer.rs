@@ -50,7 +50,7 @@ pub struct Evidence {
 }
 
 /// The report of one detector on one entry.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DetectorReport {
     /// The detector.
     pub detector: String,
@@ -103,9 +103,8 @@ impl Answer {
             self.reports.push(DetectorReport {
                 detector: detector.to_owned(),
                 verdict: Some(verdict),
-                severity: None,
-                score: None,
                 findings: evidence.iter().cloned().collect(),
+                ..DetectorReport::default()
             });
         }
     }

@@ -161,31 +161,20 @@ struct RawSample {
     label: String,
     #[serde(default)]
     category: String,
-    #[serde(default)]
     resembles: Option<String>,
-    #[serde(default)]
     surface: Option<String>,
     #[serde(default)]
     server: String,
-    #[serde(default)]
     description: Option<String>,
-    #[serde(default)]
     tool: Option<Tool>,
     #[serde(default)]
     peers: Vec<Peer>,
-    #[serde(default)]
     before: Option<Tool>,
-    #[serde(default)]
     result: Option<Value>,
-    #[serde(default)]
     instructions: Option<String>,
-    #[serde(default)]
     split: Option<String>,
-    #[serde(default)]
     language: Option<String>,
-    #[serde(default)]
     notes: Option<String>,
-    #[serde(default)]
     provenance: Option<Provenance>,
     /// Keys that mean nothing here.
     #[serde(flatten)]

@@ -13,16 +13,13 @@ use karat_core::error::EvalError;
 
 /// The rule: `decision = { … }` of a system.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct Decision {
     /// The detectors whose flag flags the entry; all of them where empty.
-    #[serde(default)]
     pub detectors: Vec<String>,
     /// The severities that count; as the detector itself says where empty.
-    #[serde(default)]
     pub severities: Vec<String>,
     /// The lowest score that counts.
-    #[serde(default)]
     pub min_score: Option<f64>,
 }
 

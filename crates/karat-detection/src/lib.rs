@@ -53,13 +53,10 @@ pub struct Detection;
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// A dataset folder, or `bundled:threats/v2`.
-    #[serde(default)]
     pub dataset: Option<String>,
     /// A corpus file instead of a folder.
-    #[serde(default)]
     pub corpus: Option<PathBuf>,
     /// A tools dataset whose tools serve as plain benign entries.
-    #[serde(default)]
     pub benign_from: Option<String>,
     /// The scanner that is measured.
     pub system: SystemConfig,

@@ -262,11 +262,9 @@ fn bare_items(rows: &[Row<'_>], column: &Column) -> Vec<Item> {
             Item {
                 id: row.sample.id.clone(),
                 group: group(row.sample).map(str::to_owned),
-                tags: BTreeMap::new(),
                 metrics,
                 per_run,
-                observed: None,
-                error: None,
+                ..Item::default()
             }
         })
         .collect()
@@ -426,12 +424,8 @@ impl Context<'_> {
                 let id = if *malicious { RECALL } else { FPR };
                 Item {
                     id: (*server).to_owned(),
-                    group: None,
-                    tags: BTreeMap::new(),
                     metrics: BTreeMap::from([(id.clone(), flagged(items, &id))]),
-                    per_run: Vec::new(),
-                    observed: None,
-                    error: None,
+                    ..Item::default()
                 }
             })
             .collect();

@@ -46,37 +46,27 @@ impl From<&Sample> for ScanInput {
 /// `system = { … }` of a project entry: exactly one of `builtin`, `yara`, `command`, `batch`, `http`,
 /// `mcp` and `verdicts`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct SystemConfig {
     /// `builtin` for all built-in detectors together, or the name of one.
-    #[serde(default)]
     pub builtin: Option<String>,
     /// A YARA rule file, or a folder of them.
-    #[serde(default)]
     pub yara: Option<PathBuf>,
     /// A program that answers one JSON line for each JSON line it reads.
-    #[serde(default)]
     pub command: Option<Vec<String>>,
     /// A program that reads a file of tools and writes its findings.
-    #[serde(default)]
     pub batch: Option<BatchConfig>,
     /// An HTTP endpoint that is asked about each entry.
-    #[serde(default)]
     pub http: Option<HttpConfig>,
     /// A tool of an MCP server that is called for each entry.
-    #[serde(default)]
     pub mcp: Option<McpConfig>,
     /// A file of verdicts that were made elsewhere.
-    #[serde(default)]
     pub verdicts: Option<PathBuf>,
     /// Variables set for a command or batch command.
-    #[serde(default)]
     pub env: BTreeMap<String, String>,
     /// The version to show in the report.
-    #[serde(default)]
     pub version: Option<String>,
     /// The rule for what counts as flagged.
-    #[serde(default)]
     pub decision: Decision,
 }
 

@@ -183,6 +183,7 @@ impl Window<'_, '_> {
 }
 
 /// The quotation marks of a text, read once from its start to its end.
+#[derive(Default)]
 struct Quotes<'t> {
     text: &'t str,
     /// The last closing mark of each kind.
@@ -208,13 +209,7 @@ impl Quotes<'_> {
             last_single: text.rfind('\''),
             last_angle: text.rfind('»'),
             last_corner: text.rfind('」'),
-            read: 0,
-            last: '\0',
-            double: 0,
-            opened: 0,
-            closed: 0,
-            angle: false,
-            corner: false,
+            ..Quotes::default()
         }
     }
 

@@ -65,21 +65,15 @@ struct Exchange {
     answer: Option<Value>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Line {
-    #[serde(default)]
     schema: Option<String>,
-    #[serde(default)]
     at_ns: u64,
-    #[serde(default)]
     session: u32,
-    #[serde(default)]
     from: Option<Side>,
-    #[serde(default)]
     message: Option<Value>,
-    #[serde(default)]
     event: Option<String>,
-    #[serde(default)]
     detail: Option<String>,
 }
 

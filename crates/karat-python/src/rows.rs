@@ -163,11 +163,9 @@ fn add_items(batch: &RecordBatch, items: &mut Vec<Item>) {
         items.push(Item {
             id: at(ids, row).unwrap_or_default(),
             group: at(groups, row),
-            tags: BTreeMap::new(),
             metrics: scores,
-            per_run: Vec::new(),
-            observed: None,
             error,
+            ..Item::default()
         });
     }
 }

@@ -38,9 +38,7 @@ struct File<'a> {
     messages: Option<Vec<Message<'a>>>,
     #[serde(default, borrow)]
     error: Option<&'a RawValue>,
-    #[serde(default)]
     utility: Option<Flag>,
-    #[serde(default)]
     security: Option<Flag>,
     #[serde(default, borrow)]
     benchmark_version: Option<Cow<'a, str>>,

@@ -74,19 +74,15 @@ impl Format {
 
 /// The runs that are of interest.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct Filter {
     /// Only these attacks, and the runs without one; all if empty.
-    #[serde(default)]
     pub attacks: Vec<String>,
     /// Only these suites; all if empty.
-    #[serde(default)]
     pub suites: Vec<String>,
     /// Only these pipelines; all if empty.
-    #[serde(default)]
     pub pipelines: Vec<String>,
     /// Only the goals of this version of AgentDojo's benchmark.
-    #[serde(default)]
     pub benchmark: Option<String>,
 }
 

@@ -38,58 +38,42 @@ pub struct Resilience;
 
 /// A `[[resilience]]` entry, apart from the settings that all entries share.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// A folder or archive of recorded runs, or a file of the frozen dataset that `dataset` names.
-    #[serde(default)]
     pub recordings: Option<PathBuf>,
     /// Their format.
-    #[serde(default)]
     pub format: Option<Format>,
     /// The pipeline, if there are several.
-    #[serde(default)]
     pub pipeline: Option<String>,
     /// Only these attacks.
-    #[serde(default)]
     pub attacks: Vec<String>,
     /// Only these suites.
-    #[serde(default)]
     pub suites: Vec<String>,
     /// Only the goals of this version of AgentDojo's benchmark.
-    #[serde(default)]
     pub benchmark: Option<String>,
     /// A set of worlds, or `bundled:worlds/v1`; with recordings, the dataset that holds them.
-    #[serde(default)]
     pub dataset: Option<String>,
     /// The agent that works in the worlds.
-    #[serde(default)]
     pub agent: AgentKind,
     /// The command of an agent instead. In its words, `{prompt}` becomes the task, `{url}` the address
     /// of the MCP server, `{config}` a file that names it as most clients do, `{tasks}` a file with the
     /// task for `karat agent run`, and `{folder}` a folder for files of the run.
-    #[serde(default)]
     pub agent_command: Vec<String>,
     /// A model as the agent, through `karat agent run`.
-    #[serde(default)]
     pub model: Option<ModelConfig>,
     /// A recording whose calls are made again, instead of an agent.
-    #[serde(default)]
     pub replay: Option<PathBuf>,
     /// The time that a program or a model has for a task, in seconds; 300 if not given.
-    #[serde(default)]
     pub agent_seconds: Option<u64>,
     /// The defence between the agent and the worlds.
-    #[serde(default)]
     pub defence: DefenceConfig,
     /// The cases that are of interest.
-    #[serde(default)]
     pub select: Selection,
     /// The file for the runs, in the native format.
-    #[serde(default)]
     pub record: Option<PathBuf>,
     /// The command that serves a case over stdio, for worlds without tools of their own; `--case ID`,
     /// `--state FILE` and, for an attack, `--text TEXT` are appended to it.
-    #[serde(default)]
     pub server: Vec<String>,
 }
 

@@ -37,10 +37,8 @@ pub struct ModelConfig {
     /// The endpoint, such as `http://127.0.0.1:8080/v1`.
     pub endpoint: String,
     /// `openai` or `anthropic`; `openai` if not given.
-    #[serde(default)]
     pub api: Option<String>,
     /// The variable with the endpoint's key.
-    #[serde(default)]
     pub key_env: Option<String>,
 }
 

@@ -393,14 +393,11 @@ fn any(runs: &[&Run]) -> Measured {
         .map(|((task, goal), pair)| Item {
             id: format!("{task}/{goal}"),
             group: Some(task),
-            tags: BTreeMap::new(),
             metrics: BTreeMap::from([(
                 id.clone(),
                 stats::pass_at_k(pair.measured, pair.broken, k).ok(),
             )]),
-            per_run: Vec::new(),
-            observed: None,
-            error: None,
+            ..Item::default()
         })
         .collect();
     measure(&id, &items.iter().collect::<Vec<_>>(), 1, 0)

@@ -95,7 +95,6 @@ pub struct Records {
     /// The list, as a key of the state.
     pub list: String,
     /// The field and parameter by which one record is named; all records without it.
-    #[serde(default)]
     pub by: Option<String>,
     /// The fields that are shown; all without it.
     #[serde(default)]
@@ -130,7 +129,6 @@ pub struct Task {
     pub slot: String,
     /// The call, from 1, at which a definition changes where that is the attack; without it each attack has
     /// another one of the task's calls.
-    #[serde(default)]
     pub changes_at: Option<usize>,
     /// The assertions on the state that prove it.
     pub expect: Vec<MatcherSpec>,

@@ -74,11 +74,9 @@ fn tools(count: usize) -> Vec<Tool> {
                 tool_id: format!("{server}:{name}"),
                 server,
                 tool: name,
-                title: None,
                 description: description.join(" "),
                 input_schema: json!({"properties": {word(n + 2): {"description": word(n + 3)}}}),
-                output_schema: None,
-                annotations: None,
+                ..Tool::default()
             }
         })
         .collect()
@@ -113,11 +111,8 @@ fn score_queries(bencher: Bencher<'_, '_>, count: usize) {
             id: format!("q{n:05}"),
             query: query(n),
             labels: vec![Label { tool_id: tools[n % tools.len()].tool_id.clone(), relevance: 2 }],
-            kind: None,
-            split: None,
-            notes: None,
-            should_trigger: None,
             place: n,
+            ..Query::default()
         })
         .collect();
     let entries: Vec<Entry<Ranking>> = queries
@@ -133,10 +128,7 @@ fn score_queries(bencher: Bencher<'_, '_>, count: usize) {
         reference: DatasetRef { id: "bench".into(), version: "v1".into(), digest: "-".into() },
         tools,
         queries,
-        groups: Vec::new(),
-        dangling: Vec::new(),
-        versions: Default::default(),
-        contents: Default::default(),
+        ..Dataset::default()
     };
     bencher.bench_local(|| score::items(&dataset, &entries));
 }

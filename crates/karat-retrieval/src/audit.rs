@@ -236,7 +236,6 @@ fn leaks(dataset: &Dataset, findings: &mut Vec<DataFinding>) {
 #[cfg(test)]
 mod tests {
     use karat_core::report::DatasetRef;
-    use serde_json::Value;
 
     use super::*;
     use crate::dataset::{Group, Label};
@@ -247,11 +246,8 @@ mod tests {
             tool_id: id.to_owned(),
             server: server.to_owned(),
             tool: name.to_owned(),
-            title: None,
             description: description.to_owned(),
-            input_schema: Value::Null,
-            output_schema: None,
-            annotations: None,
+            ..Tool::default()
         }
     }
 
@@ -277,9 +273,7 @@ mod tests {
                 .collect(),
             kind: Some(kind.to_owned()),
             split: Some(split.to_owned()),
-            notes: None,
-            should_trigger: None,
-            place: 0,
+            ..Query::default()
         }
     }
 
@@ -294,8 +288,7 @@ mod tests {
             queries,
             groups: vec![],
             dangling: vec![],
-            versions: Default::default(),
-            contents: Default::default(),
+            ..Dataset::default()
         }
     }
 

@@ -254,11 +254,8 @@ mod tests {
             tool_id: format!("s:t{number:02}"),
             server: "s".to_owned(),
             tool: format!("t{number:02}"),
-            title: None,
-            description: String::new(),
             input_schema: json!({}),
-            output_schema: None,
-            annotations: None,
+            ..Tool::default()
         };
         let query =
             json!({"id": "q", "query": "x", "labels": [{"tool_id": "s:t07", "relevance": 2}]});
@@ -266,10 +263,7 @@ mod tests {
             reference: DatasetRef { id: "d".into(), version: "v1".into(), digest: "x".into() },
             tools: (0..100).map(tool).collect(),
             queries: vec![serde_json::from_value::<RawQuery>(query).unwrap().at(0)],
-            groups: Vec::new(),
-            dangling: Vec::new(),
-            versions: Default::default(),
-            contents: Default::default(),
+            ..Dataset::default()
         };
         for seed in 100..160 {
             let control = random(&dataset, 10, seed);

@@ -26,7 +26,7 @@ use karat_core::error::EvalError;
 pub(crate) const MAX_RELEVANCE: u8 = 2;
 
 /// One golden query.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Query {
     /// Its id, unique in the dataset.
     pub id: String,
@@ -51,21 +51,15 @@ pub struct Query {
 /// A query as a file has it.
 #[derive(Deserialize)]
 pub(crate) struct RawQuery {
-    #[serde(default)]
     id: Option<String>,
     query: String,
     #[serde(default)]
     labels: Vec<Label>,
-    #[serde(default)]
     kind: Option<String>,
-    #[serde(default)]
     split: Option<String>,
-    #[serde(default)]
     notes: Option<String>,
-    #[serde(default)]
     should_trigger: Option<bool>,
     /// Instead of labels: the skill that the query is about.
-    #[serde(default)]
     skill: Option<String>,
 }
 
@@ -109,7 +103,6 @@ pub struct Group {
     /// Its tools.
     pub tools: Vec<String>,
     /// The reason they are a group.
-    #[serde(default)]
     pub why: Option<String>,
 }
 
@@ -164,9 +157,7 @@ pub struct Versions {
 
 #[derive(Deserialize)]
 struct RawGolden {
-    #[serde(default)]
     version: Option<String>,
-    #[serde(default)]
     corpus_version: Option<String>,
     queries: Vec<RawQuery>,
 }

@@ -33,31 +33,23 @@ const KEPT: usize = 8;
 const NAMED: usize = 3;
 
 /// The request in one line.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 struct Request {
-    #[serde(default)]
     id: Option<Value>,
-    #[serde(default)]
     overrides: BTreeMap<String, Value>,
-    #[serde(default)]
     queries: Option<Vec<String>>,
-    #[serde(default)]
     split: Option<String>,
-    #[serde(default)]
     texts: Option<Vec<String>>,
 }
 
 /// The replacement for a tool's texts in the corpus.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 struct Override {
-    #[serde(default)]
     title: Option<String>,
-    #[serde(default)]
     description: Option<String>,
     /// The descriptions of parameters, by their names.
-    #[serde(default)]
     parameters: BTreeMap<String, String>,
 }
 
@@ -413,22 +405,16 @@ mod tests {
                 tool_id: id.to_owned(),
                 server: server.to_owned(),
                 tool: tool.to_owned(),
-                title: None,
                 description: description.to_owned(),
-                input_schema: Value::Null,
-                output_schema: None,
-                annotations: None,
+                ..Tool::default()
             }
         };
         let query = |id: &str, text: &str, relevant: &str, split: &str| Query {
             id: id.to_owned(),
             query: text.to_owned(),
             labels: vec![Label { tool_id: relevant.to_owned(), relevance: 2 }],
-            kind: None,
             split: Some(split.to_owned()),
-            notes: None,
-            should_trigger: None,
-            place: 0,
+            ..Query::default()
         };
         let dataset = Dataset {
             reference: DatasetRef { id: "d".into(), version: "v1".into(), digest: "x".into() },

@@ -53,13 +53,10 @@ pub struct Retrieval;
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// A dataset folder, or `bundled:tools/v1`.
-    #[serde(default)]
     pub dataset: Option<String>,
     /// A corpus file, together with `golden`, instead of a folder.
-    #[serde(default)]
     pub corpus: Option<PathBuf>,
     /// A golden file.
-    #[serde(default)]
     pub golden: Option<PathBuf>,
     /// The search that is measured.
     pub system: SystemConfig,
@@ -70,10 +67,8 @@ pub struct Config {
     #[serde(default)]
     pub ready: ReadyConfig,
     /// Results with a lower score are not counted: the search abstains.
-    #[serde(default)]
     pub min_score: Option<f64>,
     /// Set to count the tokens of answers; by default those of systems outside this process.
-    #[serde(default)]
     pub answer_tokens: Option<bool>,
 }
 
@@ -304,46 +299,28 @@ fn dangling(data: &Dataset) -> Option<Check> {
     let all = &data.dangling;
     let named = all.iter().map(|label| format!("{} labels {}", label.query, label.tool_id));
     let named: Vec<String> = named.collect();
-    (!all.is_empty()).then(|| Check {
-        metric: "labels".to_owned(),
-        slice: None,
-        rule: "invariant".to_owned(),
-        threshold: None,
-        value: None,
-        baseline: None,
-        verdict: Verdict::Fail,
-        reason: format!(
-            "{} not in the corpus ({}); rules that compare with the baseline were not evaluated",
-            match all.len() {
-                1 => "1 label names a tool that is".to_owned(),
-                n => format!("{n} labels name tools that are"),
-            },
-            first_few(&named, NAMED)
-        ),
-        items: all.iter().map(|label| label.query.clone()).collect(),
-    })
+    let label = match all.len() {
+        0 => return None,
+        1 => "1 label names a tool that is".to_owned(),
+        n => format!("{n} labels name tools that are"),
+    };
+    let reason = format!(
+        "{label} not in the corpus ({}); rules that compare with the baseline were not evaluated",
+        first_few(&named, NAMED)
+    );
+    let items = all.iter().map(|label| label.query.clone()).collect();
+    Some(Check { items, ..Check::of("labels", "invariant", Verdict::Fail, reason) })
 }
 
 /// The check that fails where the search has stopped listing tools.
 fn vanished(missing: &[String]) -> Option<Check> {
-    (!missing.is_empty()).then(|| Check {
-        metric: "ready".to_owned(),
-        slice: None,
-        rule: "missing".to_owned(),
-        threshold: None,
-        value: None,
-        baseline: None,
-        verdict: Verdict::Fail,
-        reason: format!(
-            "{} not found by name: {}",
-            match missing.len() {
-                1 => "1 tool of the corpus is".to_owned(),
-                n => format!("{n} tools of the corpus are"),
-            },
-            first_few(missing, NAMED)
-        ),
-        items: Vec::new(),
-    })
+    let tools = match missing.len() {
+        0 => return None,
+        1 => "1 tool of the corpus is".to_owned(),
+        n => format!("{n} tools of the corpus are"),
+    };
+    let reason = format!("{tools} not found by name: {}", first_few(missing, NAMED));
+    Some(Check::of("ready", "missing", Verdict::Fail, reason))
 }
 
 /// Takes out results whose score is too low; one without a score stays.

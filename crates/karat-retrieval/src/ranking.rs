@@ -35,7 +35,6 @@ impl<'de> Deserialize<'de> for Ranked {
                 #[derive(Deserialize)]
                 struct Fields {
                     tool_id: String,
-                    #[serde(default)]
                     score: Option<f64>,
                 }
                 let Fields { tool_id, score } =

@@ -40,21 +40,15 @@ pub struct Rankings {
 }
 
 /// A line of rankings or of a journal; which of the two shows in its fields.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Line {
-    #[serde(default)]
     schema: Option<String>,
-    #[serde(default)]
     id: Option<String>,
-    #[serde(default)]
     run: u32,
-    #[serde(default)]
     nanos: u64,
-    #[serde(default)]
     ranked: Option<Vec<Ranked>>,
-    #[serde(default)]
     error: Option<String>,
-    #[serde(default)]
     outcome: Option<Outcome<Ranking>>,
 }
 

@@ -37,13 +37,11 @@ const GRACE: Duration = Duration::from_secs(2);
 #[serde(deny_unknown_fields)]
 pub struct ReadyConfig {
     /// Set to probe; without it, a search over HTTP or MCP is probed and others are not.
-    #[serde(default)]
     pub probe: Option<bool>,
     /// The time to wait until all tools are there, in milliseconds.
     #[serde(default = "default_timeout_ms")]
     pub timeout_ms: u64,
     /// The number of results a probe asks for; the entry's own limit unless said otherwise.
-    #[serde(default)]
     pub limit: Option<usize>,
     /// The number of probes that are under way at once.
     #[serde(default = "default_concurrency")]

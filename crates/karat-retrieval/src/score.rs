@@ -463,10 +463,7 @@ mod tests {
                 .map(|(id, relevance)| Label { tool_id: (*id).to_owned(), relevance: *relevance })
                 .collect(),
             kind: Some("direct".to_owned()),
-            split: None,
-            notes: None,
-            should_trigger: None,
-            place: 0,
+            ..Query::default()
         }
     }
 
@@ -483,12 +480,8 @@ mod tests {
                 version: "v1".to_owned(),
                 digest: "sha256:0".to_owned(),
             },
-            tools: Vec::new(),
             queries: vec![query],
-            groups: Vec::new(),
-            dangling: Vec::new(),
-            versions: Default::default(),
-            contents: Default::default(),
+            ..Dataset::default()
         }
     }
 

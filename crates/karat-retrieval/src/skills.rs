@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use karat_core::tool::{Corpus, Tool};
 use karat_io::input::{self, Format, InputError, Limits};
 use serde::Deserialize;
-use serde_json::Value;
 
 /// The server that all skills are on.
 const SERVER: &str = "skill";
@@ -22,7 +21,6 @@ const MAX_SKILLS: usize = 100_000;
 #[derive(Deserialize)]
 struct FrontMatter {
     name: String,
-    #[serde(default)]
     description: Option<String>,
 }
 
@@ -59,11 +57,8 @@ pub(crate) fn add(folder: &Path, corpus: &mut Corpus) -> Result<(), InputError> 
             tool_id: format!("{SERVER}:{name}"),
             server: SERVER.to_owned(),
             tool: name,
-            title: None,
             description: description.unwrap_or_default(),
-            input_schema: Value::Null,
-            output_schema: None,
-            annotations: None,
+            ..Tool::default()
         };
         let id = tool.tool_id.clone();
         if corpus.tools.insert(id.clone(), tool).is_some() {

@@ -28,28 +28,21 @@ const MAX_ID_BYTES: usize = 4 << 10;
 /// `system = { … }` of a project entry: exactly one of `builtin`, `command`, `http` and
 /// `mcp`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct SystemConfig {
     /// The name of a built-in engine.
-    #[serde(default)]
     pub builtin: Option<String>,
     /// The folder of the embeddings that a built-in engine may need.
-    #[serde(default)]
     pub weights: Option<PathBuf>,
     /// A program that answers one JSON line for each JSON line it reads.
-    #[serde(default)]
     pub command: Option<Vec<String>>,
     /// Variables set for the command.
-    #[serde(default)]
     pub env: BTreeMap<String, String>,
     /// An endpoint that answers over HTTP.
-    #[serde(default)]
     pub http: Option<HttpConfig>,
     /// A tool of a live MCP server.
-    #[serde(default)]
     pub mcp: Option<McpConfig>,
     /// The version to show in the report.
-    #[serde(default)]
     pub version: Option<String>,
 }
 

@@ -80,9 +80,7 @@ pub async fn distil(
     let mut distiller = Distiller {
         definitions: definitions(&recorded),
         allow_destructive,
-        groups: Vec::new(),
-        left_out: BTreeMap::new(),
-        epoch: 0,
+        ..Distiller::default()
     };
     let mut calls = 0;
     for one in &recorded {
@@ -174,6 +172,7 @@ fn answer(outcome: &Outcome) -> Option<Value> {
     Some(crate::judge::answer_of(outcome)?.into_owned())
 }
 
+#[derive(Default)]
 struct Distiller {
     definitions: BTreeMap<String, Value>,
     allow_destructive: bool,
@@ -264,13 +263,7 @@ mod tests {
     }
 
     fn cases(calls: &[Recorded]) -> (Vec<String>, Vec<String>) {
-        let mut distiller = Distiller {
-            definitions: BTreeMap::new(),
-            allow_destructive: false,
-            groups: Vec::new(),
-            left_out: BTreeMap::new(),
-            epoch: 0,
-        };
+        let mut distiller = Distiller { ..Distiller::default() };
         for one in calls {
             distiller.take(request(one).unwrap(), &outcome(one));
         }

@@ -112,7 +112,6 @@ pub(crate) fn score(case: &Case, run: &CaseRun, contract: &Contract, target: f64
     let reached = share(attempts).map(|rate| if rate >= target { 1.0 } else { 0.0 });
     let item = Item {
         id: case.id.clone(),
-        group: None,
         tags: tags(case),
         metrics: BTreeMap::from([
             (PASS_RATE, reached),
@@ -120,7 +119,6 @@ pub(crate) fn score(case: &Case, run: &CaseRun, contract: &Contract, target: f64
             (metric!("schema.input"), share(schemas.input)),
             (metric!("schema.output"), share(schemas.output)),
         ]),
-        per_run: Vec::new(),
         observed: Some(Observed::Suite(observed::Suite {
             attempts: attempts.of,
             passed,
@@ -128,7 +126,7 @@ pub(crate) fn score(case: &Case, run: &CaseRun, contract: &Contract, target: f64
             input_problems: schemas.input_problems.iter().take(MAX_REASONS).cloned().collect(),
             ..observe(case, run, &judged)
         })),
-        error: None,
+        ..Item::default()
     };
     ScoredCase { item, attempts, failures, schemas, slices: slices_of(case) }
 }

@@ -1,6 +1,6 @@
 //! The evaluation of a server by a suite: a live server is asked case by case.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,16 +43,13 @@ pub struct Config {
     /// The suite, JSON or YAML.
     pub suite: PathBuf,
     /// The server, instead of the one that the suite names.
-    #[serde(default)]
     pub server: Option<ServerSpec>,
     /// A built-in server instead: `demo`.
-    #[serde(default)]
     pub builtin: Option<String>,
     /// Selects cases with one of these tags.
     #[serde(default)]
     pub tags: Vec<String>,
     /// Selects the case with this id.
-    #[serde(default)]
     pub case: Option<String>,
     /// Selects the cases with these ids, if any are named. Set by commands, never by a project.
     #[serde(skip)]
@@ -370,20 +367,12 @@ fn untested(cases: &[Arc<Case>], contract: &Contract) -> Option<Check> {
     let called = |name: &str| {
         cases.iter().flat_map(|case| case.steps()).any(|step| step.called_tool() == Some(name))
     };
-    (count > 0 && !contract.names().any(called)).then(|| Check {
-        metric: "tools".to_owned(),
-        slice: None,
-        rule: "coverage".to_owned(),
-        threshold: None,
-        value: Some(0.0),
-        baseline: None,
-        verdict: Verdict::Inconclusive,
-        reason: format!(
-            "no case calls a tool of the server, which has {count}; `karat server suggest` writes a case \
-             for each"
-        ),
-        items: Vec::new(),
-    })
+    let reason = format!(
+        "no case calls a tool of the server, which has {count}; `karat server suggest` writes a case \
+         for each"
+    );
+    let check = Check::of("tools", "coverage", Verdict::Inconclusive, reason);
+    (count > 0 && !contract.names().any(called)).then(|| Check { value: Some(0.0), ..check })
 }
 
 /// Measures an entry, accepts the answers as snapshots where nothing else fails, and reports against
@@ -448,12 +437,9 @@ fn runs(outcomes: &[Outcome<CaseRun>]) -> impl Iterator<Item = &CaseRun> + Clone
 fn failed(case: &Case, class: &str, message: &str) -> Item {
     Item {
         id: case.id.clone(),
-        group: None,
         tags: score::tags(case),
-        metrics: BTreeMap::new(),
-        per_run: Vec::new(),
-        observed: None,
         error: Some(ItemError { class: class.to_owned(), message: message.to_owned() }),
+        ..Item::default()
     }
 }
 
@@ -612,10 +598,6 @@ mod tests {
         let secret = || "a hush-hush b".to_owned();
         let mut item = Item {
             id: "x".to_owned(),
-            group: None,
-            tags: BTreeMap::new(),
-            metrics: BTreeMap::new(),
-            per_run: Vec::new(),
             observed: Some(Observed::Suite(observed::Suite {
                 about: Some(secret()),
                 tool: secret(),
@@ -626,6 +608,7 @@ mod tests {
                 ..observed::Suite::default()
             })),
             error: Some(ItemError { class: "timeout".to_owned(), message: secret() }),
+            ..Item::default()
         };
         redact(&mut item, |text| text.replace("hush-hush", "[redacted]"));
         let shown = serde_json::to_string(&item).unwrap();

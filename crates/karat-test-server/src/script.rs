@@ -45,7 +45,6 @@ pub(crate) struct Tool {
     #[serde(rename = "do", default)]
     pub(crate) steps: Option<Vec<Step>>,
     /// Lists the tool only once this variable is set.
-    #[serde(default)]
     pub(crate) listed_when: Option<String>,
     /// All other keys. `inputSchema` is `{type: object}` if it is not set.
     #[serde(flatten)]
@@ -127,7 +126,6 @@ pub(crate) enum Step {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Notify {
     pub(crate) method: String,
-    #[serde(default)]
     pub(crate) params: Option<Value>,
 }
 
@@ -136,7 +134,6 @@ pub(crate) struct Notify {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Progress {
     pub(crate) progress: f64,
-    #[serde(default)]
     pub(crate) total: Option<f64>,
 }
 

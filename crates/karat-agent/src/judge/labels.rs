@@ -30,7 +30,6 @@ pub(crate) const IDS: [MetricId; 4] = [
 struct Label {
     id: String,
     /// The run; of all runs if it is not stated.
-    #[serde(default)]
     run: Option<u32>,
     passed: bool,
     /// The person, and anything that they remarked.

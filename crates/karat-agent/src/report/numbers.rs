@@ -1,7 +1,5 @@
 //! Helpers for all tables of an agent's report.
 
-use std::collections::BTreeMap;
-
 use karat_core::report::Item;
 use karat_metrics::MetricId;
 
@@ -14,13 +12,5 @@ pub(crate) fn bare_item(
     group: Option<String>,
     scores: impl IntoIterator<Item = (MetricId, Option<f64>)>,
 ) -> Item {
-    Item {
-        id: id.to_owned(),
-        group,
-        tags: BTreeMap::new(),
-        metrics: scores.into_iter().collect(),
-        per_run: Vec::new(),
-        observed: None,
-        error: None,
-    }
+    Item { id: id.to_owned(), group, metrics: scores.into_iter().collect(), ..Item::default() }
 }

@@ -58,7 +58,6 @@ pub(super) struct Head {
     #[serde(default)]
     tasks: Vec<Value>,
     /// The settings, without addresses, keys and paths.
-    #[serde(default)]
     pub(super) config: Option<Config>,
 }
 

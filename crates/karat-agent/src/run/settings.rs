@@ -17,7 +17,6 @@ pub struct Config {
     #[serde(default)]
     pub models: Vec<Model>,
     /// The environment variable with the key of the endpoint.
-    #[serde(default)]
     pub key_env: Option<String>,
     /// The settings in which each task is run.
     #[serde(default)]
@@ -29,15 +28,12 @@ pub struct Config {
     #[serde(default)]
     pub budget: Budget,
     /// The system prompt.
-    #[serde(default)]
     pub system: Option<String>,
     /// A file of MCP servers.
-    #[serde(default)]
     pub servers: Option<PathBuf>,
     /// The file for the recording.
     pub record: PathBuf,
     /// A recording to replay instead of running anything.
-    #[serde(default)]
     pub replay: Option<PathBuf>,
     /// The file for the traces.
     pub traces: PathBuf,

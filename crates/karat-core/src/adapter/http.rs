@@ -26,13 +26,11 @@ pub struct HttpConfig<A> {
     /// environment.
     pub url: String,
     /// The method; by default `GET`, or `POST` if there is a body.
-    #[serde(default)]
     pub method: Option<String>,
     /// Headers; `${VAR}` comes from the environment.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
     /// A JSON body with the same places.
-    #[serde(default)]
     pub body: Option<Value>,
     /// The number of redirects that are followed; none by default.
     #[serde(default)]

@@ -30,7 +30,6 @@ pub struct McpConfig<A> {
     /// The tool that is called.
     pub tool: String,
     /// Its arguments, with places such as `{query}`.
-    #[serde(default)]
     pub arguments: Option<Map<String, Value>>,
     /// The part of the result that holds the answer.
     #[serde(default)]

@@ -140,6 +140,7 @@ struct Resource<'s> {
 }
 
 /// Turns JSON into nodes: one for every value in the schema, since a reference may mean any.
+#[derive(Default)]
 struct Builder<'s> {
     places: Vec<Place<'s>>,
     ids: HashMap<usize, Id>,
@@ -155,15 +156,7 @@ struct Builder<'s> {
 impl<'s> Builder<'s> {
     fn new(schema: &'s Value) -> Self {
         let root = Resource { uri: uri::from_str("json-schema:///").ok(), value: schema, outer: 0 };
-        let mut builder = Self {
-            places: Vec::new(),
-            ids: HashMap::new(),
-            resources: vec![root],
-            by_uri: HashMap::new(),
-            anchors: HashMap::new(),
-            refers: false,
-            recursive: false,
-        };
+        let mut builder = Self { resources: vec![root], ..Self::default() };
         let mut waiting = vec![(schema, 0)];
         while let Some((value, outer)) = waiting.pop() {
             let resource = builder.resource(value, outer);

@@ -33,7 +33,6 @@ fn report(runs: &[Vec<(&str, f64)>]) -> Report {
             };
             Item {
                 id: (*id).to_owned(),
-                group: None,
                 tags: BTreeMap::from([("kind".to_owned(), id[..1].to_owned())]),
                 metrics: metrics(mean),
                 per_run: if runs.len() > 1 {
@@ -41,8 +40,7 @@ fn report(runs: &[Vec<(&str, f64)>]) -> Report {
                 } else {
                     vec![]
                 },
-                observed: None,
-                error: None,
+                ..Item::default()
             }
         })
         .collect();
@@ -74,11 +72,9 @@ fn report(runs: &[Vec<(&str, f64)>]) -> Report {
             karat: "0".into(),
             os: "x".into(),
             started: "x".into(),
-            duration_ms: 0,
-            latency_ms: None,
             latency_bins: vec![],
-            commit: None,
             isolation: vec![],
+            ..Environment::default()
         },
     })
 }

@@ -21,23 +21,18 @@ use karat_core::error::EvalError;
 /// The paths of an answer: `answer = { … }`. At least one of `verdict`, `flagged`, `severity` and
 /// `score` is needed; the last two with a decision that goes by them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct AnswerConfig {
     /// The verdict as text: `flag`, `pass`, `unsupported`, `error`.
-    #[serde(default)]
     pub verdict: Option<String>,
     /// True if it is a flag: true or false, a number, a list that is empty or not; a leading `!` turns
     /// it round (`!is_safe`).
-    #[serde(default)]
     pub flagged: Option<String>,
     /// Its severity, or those of its findings.
-    #[serde(default)]
     pub severity: Option<String>,
     /// A score.
-    #[serde(default)]
     pub score: Option<String>,
     /// The evidence.
-    #[serde(default)]
     pub findings: Option<String>,
 }
 
@@ -235,9 +230,8 @@ impl Unshown {
             reports: vec![DetectorReport {
                 detector: detector.to_owned(),
                 verdict: Some(Verdict::Unsupported),
-                severity: None,
-                score: None,
                 findings: vec![Evidence { message, ..Evidence::default() }],
+                ..DetectorReport::default()
             }],
         }
     }

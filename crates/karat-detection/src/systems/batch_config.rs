@@ -32,32 +32,24 @@ pub struct BatchConfig {
     #[serde(default)]
     pub format: OutputFormat,
     /// The path of the results, such as `$.results[*]`.
-    #[serde(default)]
     pub results: Option<String>,
     /// Within a result: the name of the tool, or the id.
-    #[serde(default)]
     pub entry: Option<String>,
     /// The text before the name if `entry` finds a longer text: `tool:` for `tool:add.description`.
     /// The longest name of the file that follows it is meant.
-    #[serde(default)]
     pub entry_prefix: Option<String>,
     /// The treatment of a result that names no tool of the file.
     #[serde(default)]
     pub unplaced: Unplaced,
     /// Within a result: whether it is a flag; a leading `!` turns it round (`!is_safe`).
-    #[serde(default)]
     pub flagged: Option<String>,
     /// Within a result: its severity, or those of its findings.
-    #[serde(default)]
     pub severity: Option<String>,
     /// Within a result: a score.
-    #[serde(default)]
     pub score: Option<String>,
     /// Within a result: the detector's name.
-    #[serde(default)]
     pub detector: Option<String>,
     /// Within a result: what is shown as evidence.
-    #[serde(default)]
     pub findings: Option<FindingPaths>,
     /// Rules whose findings do not count; a result with no others passes.
     #[serde(default)]
@@ -66,7 +58,6 @@ pub struct BatchConfig {
     #[serde(default)]
     pub words: BTreeMap<String, Verdict>,
     /// The verdict on an entry that the output does not mention.
-    #[serde(default)]
     pub absent: Option<Absent>,
     /// The time one run of the program may take, in milliseconds.
     #[serde(default = "default_timeout_ms")]

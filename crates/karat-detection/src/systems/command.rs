@@ -30,15 +30,11 @@ struct Asked<'a> {
 #[derive(Deserialize)]
 struct Answered {
     id: String,
-    #[serde(default)]
     verdict: Option<Verdict>,
-    #[serde(default)]
     severity: Option<String>,
-    #[serde(default)]
     score: Option<f64>,
     #[serde(default)]
     findings: Vec<Value>,
-    #[serde(default)]
     error: Option<String>,
 }
 

@@ -35,12 +35,9 @@ pub struct Verdicts {
 #[derive(Deserialize)]
 struct OwnLine {
     id: String,
-    #[serde(default)]
     detector: Option<String>,
     verdict: Verdict,
-    #[serde(default)]
     severity: Option<String>,
-    #[serde(default)]
     score: Option<f64>,
     #[serde(default)]
     findings: Vec<Value>,
@@ -56,7 +53,6 @@ struct PublicFile {
 #[derive(Deserialize)]
 struct PublicEntry {
     id: String,
-    #[serde(default)]
     label: Option<String>,
     verdicts: Vec<PublicVerdict>,
 }
@@ -65,9 +61,7 @@ struct PublicEntry {
 struct PublicVerdict {
     detector: String,
     flagged: bool,
-    #[serde(default)]
     max_severity: Option<String>,
-    #[serde(default)]
     score: Option<f64>,
     #[serde(default)]
     detections: Vec<Value>,

@@ -42,7 +42,6 @@ struct Change {
     tool_name: String,
     #[serde(alias = "modification_description")]
     description: Option<String>,
-    #[serde(default)]
     input_parameters: Option<Value>,
 }
 

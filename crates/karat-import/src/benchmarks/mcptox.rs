@@ -45,7 +45,6 @@ struct Server {
 
 #[derive(Deserialize)]
 struct Instance {
-    #[serde(default)]
     wrong_data: Option<u64>,
     #[serde(default)]
     metadata: BTreeMap<String, Value>,

@@ -97,9 +97,7 @@ struct Group {
 struct BenchTask {
     task_id: String,
     task_description: String,
-    #[serde(default)]
     fuzzy_description: Option<String>,
-    #[serde(default)]
     distraction_servers: Option<Vec<String>>,
 }
 
@@ -108,11 +106,10 @@ struct Servers {
     servers: BTreeMap<String, ServerInfo>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct ServerInfo {
-    #[serde(default)]
     description: String,
-    #[serde(default)]
     tools: BTreeMap<String, ToolInfo>,
 }
 

@@ -90,7 +90,6 @@ struct Environment {
 
 #[derive(Deserialize)]
 struct Simulation {
-    #[serde(default)]
     id: Option<String>,
     task_id: Value,
     trial: Option<u32>,

@@ -51,9 +51,7 @@ struct Asked {
 struct Interface {
     tool_name: String,
     api_name: String,
-    #[serde(default)]
     api_description: Option<String>,
-    #[serde(default)]
     category_name: Option<String>,
 }
 

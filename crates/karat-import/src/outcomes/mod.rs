@@ -39,24 +39,18 @@ pub struct Outcomes;
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// A frozen dataset that holds the files below; without it they are files of the project.
-    #[serde(default)]
     pub dataset: Option<String>,
     /// The file of outcomes, one JSON line for each run.
     pub outcomes: PathBuf,
     /// The file of tasks, one JSON line for each; without it, the tasks are those with outcomes.
-    #[serde(default)]
     pub tasks: Option<PathBuf>,
     /// The file of published figures to compare with.
-    #[serde(default)]
     pub published: Option<PathBuf>,
     /// The benchmark whose own accounting is shown with Karat's.
-    #[serde(default)]
     pub accounting: Option<Accounting>,
     /// The properties by which slices are made; all by default.
-    #[serde(default)]
     pub by: Option<Vec<String>>,
     /// The system that made the outcomes, if that is not the name of the entry.
-    #[serde(default)]
     pub system: Option<String>,
 }
 

@@ -163,7 +163,7 @@ impl Scoring<'_> {
                 let spread = stats::population_std(&runs).ok();
                 metrics.push(metric);
                 let n = runs.len() as u64;
-                metrics.push(Measured { n, ..figure(metric!("mcpmark.std"), spread, "no runs") });
+                metrics.push(aggregate::value(metric!("mcpmark.std"), spread, n, "no runs"));
                 continue;
             }
             metrics.push(metric);
@@ -211,9 +211,13 @@ impl Scoring<'_> {
         let statistic = |sample: &[usize]| of(&mut sample.iter().copied());
         let interval = bootstrap.statistic(pairs.len(), statistic).ok();
         Some(Measured {
-            n: pairs.len() as u64,
             interval: interval.map(|found| Interval::new(found, "bootstrap")),
-            ..figure(metric!("kappa"), value, "all verdicts are the same")
+            ..aggregate::value(
+                metric!("kappa"),
+                value,
+                pairs.len() as u64,
+                "all verdicts are the same",
+            )
         })
     }
 
@@ -324,21 +328,6 @@ impl Scoring<'_> {
         ];
         rules.extend(self.config.accounting.map(|own| (own.name(), own.rule())));
         rules
-    }
-}
-
-/// A metric that is not a mean over items.
-fn figure(id: MetricId, value: Option<f64>, undefined: &str) -> Measured {
-    Measured {
-        better: aggregate::better(&id),
-        id,
-        value,
-        n: 0,
-        per_run: Vec::new(),
-        interval: None,
-        count: None,
-        undefined: value.is_none().then(|| undefined.to_owned()),
-        left_out: 0,
     }
 }
 

@@ -151,17 +151,11 @@ struct Table {
     read: Vec<PathBuf>,
     #[serde(default)]
     write: Vec<PathBuf>,
-    #[serde(default)]
     image: Option<String>,
-    #[serde(default)]
     memory_mb: Option<u64>,
-    #[serde(default)]
     processes: Option<u64>,
-    #[serde(default)]
     cpu_seconds: Option<u64>,
-    #[serde(default)]
     file_mb: Option<u64>,
-    #[serde(default)]
     cpus: Option<u64>,
 }
 

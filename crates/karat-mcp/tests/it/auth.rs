@@ -397,6 +397,12 @@ async fn plain_http_is_for_this_machine_alone() {
     refused(rules, browser(), "has no host").await;
 }
 
+/// The metadata of the authorisation server, with this body.
+fn metadata(asked: &Asked, body: Body) -> Option<Said> {
+    let is_metadata = asked.path.contains("oauth-authorization-server");
+    is_metadata.then(|| Said { status: 200, headers: Vec::new(), body })
+}
+
 #[tokio::test]
 async fn huge_endless_and_deep_metadata_is_refused() {
     let rules =
@@ -405,36 +411,12 @@ async fn huge_endless_and_deep_metadata_is_refused() {
     let rules =
         Rules { resource: |_, body| body["x"] = json!("x".repeat(10 << 20)), ..Rules::default() };
     refused(rules, client_credentials(), "more than 262144 bytes").await;
-    let rules = Rules {
-        first: |_, asked| {
-            asked.path.contains("oauth-authorization-server").then(|| Said {
-                status: 200,
-                headers: Vec::new(),
-                body: Body::Endless,
-            })
-        },
-        ..Rules::default()
-    };
+    let rules = Rules { first: |_, asked| metadata(asked, Body::Endless), ..Rules::default() };
     refused(rules, client_credentials(), "more than 262144 bytes").await;
-    let rules = Rules {
-        first: |_, asked| {
-            asked.path.contains("oauth-authorization-server").then(|| Said {
-                status: 200,
-                headers: Vec::new(),
-                body: Body::Stalled,
-            })
-        },
-        ..Rules::default()
-    };
+    let rules = Rules { first: |_, asked| metadata(asked, Body::Stalled), ..Rules::default() };
     refused(rules, client_credentials(), "no complete answer within 10 s").await;
     let rules = Rules {
-        first: |_, asked| {
-            asked.path.contains("oauth-authorization-server").then(|| Said {
-                status: 200,
-                headers: Vec::new(),
-                body: Body::Whole(format!("{{\"a\":{}", "[".repeat(100_000))),
-            })
-        },
+        first: |_, asked| metadata(asked, Body::Whole(format!("{{\"a\":{}", "[".repeat(100_000)))),
         ..Rules::default()
     };
     refused(rules, client_credentials(), "not a JSON object").await;

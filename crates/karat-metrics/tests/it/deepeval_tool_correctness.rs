@@ -1,7 +1,5 @@
 //! DeepEval's tool correctness, against DeepEval's own results on every case of the vectors.
 
-use std::path::Path;
-
 use karat_metrics::calls::deepeval::{Outcome, ToolCorrectness};
 use karat_metrics::calls::json::{self, Reader};
 use karat_metrics::calls::{Call, CallKind, Object, Value};
@@ -9,17 +7,7 @@ use serde::Deserialize;
 use serde_json::Map;
 use serde_json::value::RawValue;
 
-#[derive(Deserialize)]
-struct Vectors {
-    meta: Meta,
-    cases: Vec<Case>,
-}
-
-#[derive(Deserialize)]
-struct Meta {
-    tolerance: f64,
-    cases: usize,
-}
+use crate::peers::{Vectors, vectors};
 
 #[derive(Deserialize)]
 struct Case {
@@ -71,10 +59,7 @@ const DEVIATIONS: &[(&str, &str)] =
 
 #[test]
 fn every_score_and_success_of_deepeval_is_reproduced() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let path = path.join("tests/vectors/deepeval_tool_correctness.json");
-    let text = std::fs::read_to_string(path).unwrap();
-    let vectors: Vectors = serde_json::from_str(&text).unwrap();
+    let vectors: Vectors<Case> = vectors("deepeval_tool_correctness");
     assert_eq!(vectors.cases.len(), vectors.meta.cases);
     let mut failures = Vec::new();
     for case in &vectors.cases {

@@ -14,6 +14,7 @@
 mod calls_properties;
 mod classification_properties;
 mod deepeval_tool_correctness;
+mod peers;
 mod ragas_tool_calls;
 mod ranking_properties;
 mod ranx;

@@ -1,24 +1,12 @@
 //! RAGAS's tool-call metrics, against RAGAS's own results on every case of the vectors.
 
-use std::path::Path;
-
 use karat_metrics::calls::json::Reader;
 use karat_metrics::calls::{Call, ragas};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-#[derive(Deserialize)]
-struct Vectors {
-    meta: Meta,
-    cases: Vec<Case>,
-}
-
-#[derive(Deserialize)]
-struct Meta {
-    tolerance: f64,
-    cases: usize,
-}
+use crate::peers::{Vectors, vectors};
 
 #[derive(Deserialize)]
 struct Case {
@@ -53,9 +41,7 @@ impl RecordedCall {
 
 #[test]
 fn every_score_and_warning_of_ragas_is_reproduced() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/ragas_tool_calls.json");
-    let text = std::fs::read_to_string(path).unwrap();
-    let vectors: Vectors = serde_json::from_str(&text).unwrap();
+    let vectors: Vectors<Case> = vectors("ragas_tool_calls");
     assert_eq!(vectors.cases.len(), vectors.meta.cases);
     let mut failures = Vec::new();
     for case in &vectors.cases {

@@ -2,28 +2,12 @@
 //! ranx raised an error, our result is asserted instead, and an error of another kind fails.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use karat_metrics::ranking::{Averages, JudgedRanking, METRICS, Measure, Rules, TieRule};
 use karat_metrics::stats::paired_t_test;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-type Object = Map<String, Value>;
-
-fn vectors() -> Value {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/ranx.json");
-    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
-}
-
-fn cases(vectors: &Value) -> &Vec<Value> {
-    let cases = vectors["cases"].as_array().unwrap();
-    assert_eq!(Some(cases.len() as u64), vectors["meta"]["cases"].as_u64());
-    cases
-}
-
-fn object(value: &Value) -> &Object {
-    value.as_object().unwrap()
-}
+use crate::peers::{Comparison, Object, cases, object, vectors};
 
 /// Reads `hit_rate@5` or `ndcg@10-l2`: our measure, and the relevance level.
 fn asked(peer_name: &str) -> (Measure, u32) {
@@ -101,43 +85,10 @@ fn mean(qrels: &Object, run: &Object, peer_name: &str) -> f64 {
     averages.over_all()[0].value().unwrap()
 }
 
-/// Compares values and collects the differences.
-struct Comparison {
-    tolerance: f64,
-    compared: usize,
-    wrong: Vec<String>,
-}
-
-impl Comparison {
-    fn new(vectors: &Value) -> Self {
-        let tolerance = vectors["meta"]["tolerance"].as_f64().unwrap();
-        Self { tolerance, compared: 0, wrong: Vec::new() }
-    }
-
-    fn close(&mut self, place: &str, ours: f64, peer: &Value) {
-        let peer = peer.as_f64().expect(place);
-        self.compared += 1;
-        if (ours - peer).abs() > self.tolerance * peer.abs().max(1.0) {
-            self.wrong.push(format!("{place}: ours {ours}, peer {peer}"));
-        }
-    }
-
-    fn finish(self) {
-        assert!(self.compared > 0, "nothing was compared");
-        assert!(
-            self.wrong.is_empty(),
-            "{} of {}:\n{}",
-            self.wrong.len(),
-            self.compared,
-            self.wrong.join("\n")
-        );
-    }
-}
-
 #[test]
 fn every_kind_of_expectation_in_the_vectors_is_tested() {
     let tested = ["per_query", "mean", "std_population", "means", "pairs", "error"];
-    for case in cases(&vectors()) {
+    for case in cases(&vectors("ranx")) {
         for kind in object(&case["expected"]).keys() {
             assert!(tested.contains(&kind.as_str()), "{}: {kind}", case["id"]);
         }
@@ -146,7 +97,7 @@ fn every_kind_of_expectation_in_the_vectors_is_tested() {
 
 #[test]
 fn values_of_each_query_equal_those_of_ranx() {
-    let vectors = vectors();
+    let vectors = vectors("ranx");
     let mut comparison = Comparison::new(&vectors);
     for case in cases(&vectors) {
         let Some(expected) = case["expected"].get("per_query").map(object) else { continue };
@@ -170,7 +121,7 @@ fn values_of_each_query_equal_those_of_ranx() {
 
 #[test]
 fn means_equal_those_of_ranx() {
-    let vectors = vectors();
+    let vectors = vectors("ranx");
     let mut comparison = Comparison::new(&vectors);
     for case in cases(&vectors) {
         let Some(expected) = case["expected"].get("mean").map(object) else { continue };
@@ -184,7 +135,7 @@ fn means_equal_those_of_ranx() {
 
 #[test]
 fn spread_over_queries_equals_that_of_ranx() {
-    let vectors = vectors();
+    let vectors = vectors("ranx");
     let mut comparison = Comparison::new(&vectors);
     for case in cases(&vectors) {
         let Some(expected) = case["expected"].get("std_population").map(object) else { continue };
@@ -202,7 +153,7 @@ fn spread_over_queries_equals_that_of_ranx() {
 
 #[test]
 fn comparisons_have_the_means_and_the_wins_ties_and_losses_of_ranx() {
-    let vectors = vectors();
+    let vectors = vectors("ranx");
     let mut comparison = Comparison::new(&vectors);
     for case in cases(&vectors) {
         let Some(expected) = case["expected"].get("means").map(object) else { continue };
@@ -239,7 +190,7 @@ fn comparisons_have_the_means_and_the_wins_ties_and_losses_of_ranx() {
 
 #[test]
 fn comparisons_have_the_p_values_of_ranx() {
-    let vectors = vectors();
+    let vectors = vectors("ranx");
     let mut comparison = Comparison::new(&vectors);
     for case in cases(&vectors) {
         let Some(pairs) = case["expected"].get("pairs").and_then(Value::as_array) else { continue };
@@ -308,7 +259,7 @@ fn where_ranx_raises_an_error_we_give_the_listed_result() {
         ("AssertionError", Deviation::UnjudgedQuery),
         ("ValueError", Deviation::NoJudgements),
     ]);
-    let vectors = vectors();
+    let vectors = vectors("ranx");
     let mut seen = BTreeSet::new();
     for case in cases(&vectors) {
         let Some(found) = deviation(case) else { continue };

@@ -8,10 +8,7 @@ use karat_metrics::Score;
 use karat_metrics::classification::*;
 use serde_json::Value;
 
-fn file() -> Value {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/sklearn_classification.json");
-    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
-}
+use crate::peers::vectors;
 
 struct Case<'a> {
     json: &'a Value,
@@ -20,7 +17,7 @@ struct Case<'a> {
 
 /// Runs `check` on every case of a kind, for each of its expected values.
 fn for_each(kind: &str, check: impl Fn(&Case, &str, &Value)) {
-    let file = file();
+    let file: Value = vectors("sklearn_classification");
     let tolerance = file["meta"]["tolerance"].as_f64().unwrap();
     let mut seen = 0;
     for json in file["cases"].as_array().unwrap().iter().filter(|case| case["kind"] == kind) {
@@ -254,7 +251,7 @@ fn averages(case: &Case, group: &str, table: &Multiclass, rule: ZeroDivision, ex
 
 #[test]
 fn no_kind_of_case_goes_unchecked() {
-    let file = file();
+    let file: Value = vectors("sklearn_classification");
     let cases = file["cases"].as_array().unwrap();
     assert_eq!(Some(cases.len() as u64), file["meta"]["cases"].as_u64());
     for case in cases {

@@ -7,25 +7,15 @@ use karat_metrics::stats::*;
 use karat_metrics::{Score, Undefined};
 use serde_json::Value;
 
-struct Vectors {
-    tolerance: f64,
-    cases: Vec<Value>,
-}
-
-fn vectors() -> Vectors {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/stats_ci.json");
-    let file: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let cases = file["cases"].as_array().unwrap().clone();
-    assert_eq!(Some(cases.len() as u64), file["meta"]["cases"].as_u64());
-    Vectors { tolerance: file["meta"]["tolerance"].as_f64().unwrap(), cases }
-}
+use crate::peers::{Vectors, vectors};
 
 /// Runs `check` on every case of a kind, for each of its expected values.
 fn for_each(kind: &str, check: impl Fn(&Case, &str, &Value)) {
-    let vectors = vectors();
+    let vectors: Vectors<Value> = vectors("stats_ci");
+    assert_eq!(vectors.cases.len(), vectors.meta.cases);
     let mut seen = 0;
     for case in vectors.cases.iter().filter(|case| case["kind"] == kind) {
-        let case = Case { json: case, tolerance: vectors.tolerance };
+        let case = Case { json: case, tolerance: vectors.meta.tolerance };
         for (key, expected) in case.json["expected"].as_object().unwrap() {
             check(&case, key, expected);
             seen += 1;
@@ -249,7 +239,7 @@ fn no_kind_of_case_goes_unchecked() {
         "bootstrap_given_indices",
         "multiple_testing",
     ];
-    for case in vectors().cases {
+    for case in vectors::<Vectors<Value>>("stats_ci").cases {
         assert!(checked.contains(&case["kind"].as_str().unwrap()), "{}", case["id"]);
     }
 }

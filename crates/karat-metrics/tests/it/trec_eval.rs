@@ -3,21 +3,10 @@
 //! differently (double precision, printed to four decimals), and ir_measures, whose `RR@k` breaks
 //! ties the other way round.
 
-use std::path::Path;
-
 use karat_metrics::ranking::{Averages, JudgedRanking, Measure, Rules, ScorePrecision, TieRule};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-type Object = Map<String, Value>;
-
-fn vectors() -> Value {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/trec_eval.json");
-    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
-}
-
-fn object(value: &Value) -> &Object {
-    value.as_object().unwrap()
-}
+use crate::peers::{Comparison, cases, object, vectors};
 
 /// One of our measures under a peer's name, or one of the counts that the peer prints with them.
 enum Asked {
@@ -109,59 +98,11 @@ impl Evaluated {
     }
 }
 
-/// Compares values and collects the differences.
-struct Comparison {
-    tolerance: f64,
-    compared: usize,
-    wrong: Vec<String>,
-}
-
-impl Comparison {
-    fn new(vectors: &Value) -> Self {
-        let tolerance = vectors["meta"]["tolerance"].as_f64().unwrap();
-        Self { tolerance, compared: 0, wrong: Vec::new() }
-    }
-
-    fn close(&mut self, place: &str, ours: f64, peer: &Value) {
-        let peer = peer.as_f64().expect(place);
-        self.compared += 1;
-        if (ours - peer).abs() > self.tolerance * peer.abs().max(1.0) {
-            self.wrong.push(format!("{place}: ours {ours}, peer {peer}"));
-        }
-    }
-
-    /// For a peer that prints four decimals: ours, printed the same way, must be the same number.
-    fn same_when_printed(&mut self, place: &str, ours: f64, peer: &Value) {
-        let printed: f64 = format!("{ours:.4}").parse().unwrap();
-        self.compared += 1;
-        if printed != peer.as_f64().expect(place) {
-            self.wrong.push(format!("{place}: ours {ours}, peer printed {peer}"));
-        }
-    }
-
-    fn finish(self) {
-        assert!(self.compared > 0, "nothing was compared");
-        assert!(
-            self.wrong.is_empty(),
-            "{} of {}:\n{}",
-            self.wrong.len(),
-            self.compared,
-            self.wrong.join("\n")
-        );
-    }
-}
-
-fn cases(vectors: &Value) -> &Vec<Value> {
-    let cases = vectors["cases"].as_array().unwrap();
-    assert_eq!(Some(cases.len() as u64), vectors["meta"]["cases"].as_u64());
-    cases
-}
-
 #[test]
 fn every_kind_of_expectation_in_the_vectors_is_tested_here() {
     let tested =
         ["per_query", "mean_over_evaluated", "mean_over_qrels", "ir_measures", "trec_eval_10_cli"];
-    for case in cases(&vectors()) {
+    for case in cases(&vectors("trec_eval")) {
         for kind in object(&case["expected"]).keys() {
             assert!(tested.contains(&kind.as_str()), "{}: {kind}", case["id"]);
         }
@@ -170,7 +111,7 @@ fn every_kind_of_expectation_in_the_vectors_is_tested_here() {
 
 #[test]
 fn values_of_each_query_equal_those_of_pytrec_eval() {
-    let vectors = vectors();
+    let vectors = vectors("trec_eval");
     let mut comparison = Comparison::new(&vectors);
     for case in cases(&vectors) {
         let evaluated = Evaluated::new(case, ScorePrecision::F32, TieRule::IdDescending);
@@ -195,7 +136,7 @@ fn values_of_each_query_equal_those_of_pytrec_eval() {
 
 /// Compares one block of means, name by name.
 fn compare_means(kind: &str, mean: fn(&Evaluated, Measure) -> f64) {
-    let vectors = vectors();
+    let vectors = vectors("trec_eval");
     let mut comparison = Comparison::new(&vectors);
     for case in cases(&vectors) {
         let evaluated = Evaluated::new(case, ScorePrecision::F32, TieRule::IdDescending);
@@ -223,7 +164,7 @@ fn means_over_all_judged_queries_equal_those_of_pytrec_eval() {
 
 #[test]
 fn aggregates_equal_those_of_ir_measures() {
-    let vectors = vectors();
+    let vectors = vectors("trec_eval");
     let mut comparison = Comparison::new(&vectors);
     for case in cases(&vectors) {
         let Some(expected) = case["expected"].get("ir_measures") else { continue };
@@ -246,7 +187,7 @@ fn aggregates_equal_those_of_ir_measures() {
 
 #[test]
 fn double_precision_prints_what_the_trec_eval_10_command_line_prints() {
-    let vectors = vectors();
+    let vectors = vectors("trec_eval");
     let mut comparison = Comparison::new(&vectors);
     for case in cases(&vectors) {
         let Some(expected) = case["expected"].get("trec_eval_10_cli") else { continue };

@@ -7,7 +7,7 @@ use super::scale::{Scale, percent};
 use crate::format::{bound, number};
 
 /// One bar.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(crate) struct Bar {
     from: String,
     width: String,
@@ -28,12 +28,8 @@ impl Bar {
         Bar {
             from: percent(0.0),
             width: percent(share),
-            value: None,
-            whisker: None,
-            baseline: None,
-            runs: Vec::new(),
-            axis: None,
             label: format!("{:.1} %", 100.0 * share),
+            ..Bar::default()
         }
     }
 

@@ -220,15 +220,7 @@ mod tests {
     fn titled(observed: Option<Observed>, error: Option<&str>) -> String {
         let error = error
             .map(|message| ItemError { class: "timeout".to_owned(), message: message.to_owned() });
-        title(&Item {
-            id: "i".to_owned(),
-            group: None,
-            tags: BTreeMap::new(),
-            metrics: BTreeMap::new(),
-            per_run: Vec::new(),
-            observed,
-            error,
-        })
+        title(&Item { id: "i".to_owned(), observed, error, ..Item::default() })
     }
 
     #[test]

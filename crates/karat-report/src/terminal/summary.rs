@@ -250,6 +250,7 @@ fn grouped(number: &str) -> String {
 }
 
 /// A metric of an entry's line.
+#[derive(Default)]
 struct Cell {
     label: String,
     value: String,
@@ -328,22 +329,10 @@ fn gated_cells(report: &Report) -> Vec<Cell> {
         && let Some(passed) = report.metric(&metric!("pass_rate")).and_then(format::ratio)
     {
         let value = format!("{passed} pass");
-        cells.push(Cell {
-            label: String::new(),
-            value,
-            interval: String::new(),
-            change: None,
-            slice: None,
-        });
+        cells.push(Cell { value, ..Cell::default() });
         if let Some(latency) = &report.environment.latency_ms {
             let value = format!("{:.1} ms, p99 {:.1} ms", latency.p50, latency.p99);
-            cells.push(Cell {
-                label: "p50".to_owned(),
-                value,
-                interval: String::new(),
-                change: None,
-                slice: None,
-            });
+            cells.push(Cell { label: "p50".to_owned(), value, ..Cell::default() });
         }
         return cells;
     }

@@ -162,11 +162,9 @@ mod tests {
             tool_id: id.to_owned(),
             server: server.to_owned(),
             tool: name.to_owned(),
-            title: None,
             description: description.to_owned(),
             input_schema: schema,
-            output_schema: None,
-            annotations: None,
+            ..Tool::default()
         }
     }
 

@@ -137,11 +137,8 @@ mod tests {
             tool_id: format!("s:{name}"),
             server: "s".to_owned(),
             tool: name.to_owned(),
-            title: None,
             description: description.to_owned(),
-            input_schema: Value::Null,
-            output_schema: None,
-            annotations: None,
+            ..Tool::default()
         }
     }
 

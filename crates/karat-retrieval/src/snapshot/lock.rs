@@ -31,10 +31,8 @@ pub struct Lock {
 #[serde(deny_unknown_fields)]
 pub struct LockedServer {
     /// The package it comes from, where it is known.
-    #[serde(default)]
     pub package: Option<String>,
     /// The version of that package, or else the version that the server gives itself.
-    #[serde(default)]
     pub version: Option<String>,
     /// The digest of each definition; see [`super::canonical`] for what is hashed.
     pub tools: BTreeMap<String, Digest>,

@@ -81,7 +81,6 @@ pub(crate) fn name(definition: &Value) -> &str {
 /// A corpus file: the definitions of one server, or of several that each tool names.
 #[derive(Deserialize)]
 struct RawFile {
-    #[serde(default)]
     server: Option<Map<String, Value>>,
     tools: Vec<Map<String, Value>>,
 }

@@ -26,44 +26,33 @@ const MAX_RESULTS: usize = 100_000;
 
 /// `answer = { … }`: how an answer is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct AnswerConfig {
     /// A path to a text that itself holds JSON, such as `content[0].text`; the other paths then
     /// start inside it. With a `*` in it, all texts that it finds form one list.
-    #[serde(default)]
     pub json_at: Option<String>,
     /// A path to the results, such as `results[*]`. Without it, the answer itself is the list.
-    #[serde(default)]
     pub ids: Option<String>,
     /// The rule that makes an id of a result, such as `{server_name}:{tool.name}`, each place a path into
     /// the result; or one path alone. Several rules are tried in turn, and the first that finds all
     /// of its parts counts. Without any: a text is an id, and an object has it in `tool_id`.
-    #[serde(default)]
     pub id: Rules,
     /// The separator of server and tool in the ids of the system, if it is not `:`.
-    #[serde(default)]
     pub separator: Option<String>,
     /// Texts that the ids of the system begin with and those of the corpus do not, such as `mcp__`.
-    #[serde(default)]
     pub strip: Rules,
     /// A JSON file of ids: those of the system, each with that of the corpus.
-    #[serde(default)]
     pub alias: Option<PathBuf>,
     /// A path from a result to its score. It is recorded; the order is that of the list.
-    #[serde(default)]
     pub score: Option<String>,
     /// A regular expression that finds the ids in an answer that is text and not JSON: by its groups
     /// `server` and `tool`, or else by its first group or all of it.
-    #[serde(default)]
     pub pattern: Option<String>,
     /// A path to an error: if anything is there, the search has refused.
-    #[serde(default)]
     pub error: Option<String>,
     /// A path to the cursor of the next page, which is asked for with `{cursor}`.
-    #[serde(default)]
     pub next: Option<String>,
     /// The most results that the system gives at once: `{limit}` is never more than that.
-    #[serde(default)]
     pub page_size: Option<usize>,
 }
 
@@ -368,21 +357,13 @@ mod tests {
                 tool_id: (*id).to_owned(),
                 server: server.to_owned(),
                 tool: tool.to_owned(),
-                title: None,
-                description: String::new(),
-                input_schema: Value::Null,
-                output_schema: None,
-                annotations: None,
+                ..Tool::default()
             }
         };
         Dataset {
             reference: DatasetRef { id: "d".into(), version: "v1".into(), digest: "x".into() },
             tools: ids.iter().map(tool).collect(),
-            queries: Vec::new(),
-            groups: Vec::new(),
-            dangling: Vec::new(),
-            versions: Default::default(),
-            contents: Default::default(),
+            ..Dataset::default()
         }
     }
 

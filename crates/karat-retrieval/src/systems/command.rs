@@ -28,9 +28,7 @@ struct Asked<'a> {
 #[derive(Deserialize)]
 struct Answered {
     id: String,
-    #[serde(default)]
     ranked: Option<Vec<Ranked>>,
-    #[serde(default)]
     error: Option<String>,
 }
 

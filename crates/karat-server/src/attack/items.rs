@@ -31,10 +31,8 @@ pub(super) fn item(result: &AttackResult) -> Option<Item> {
     let tags = tags.into_iter().chain(tool);
     Some(Item {
         id: result.id(),
-        group: None,
         tags: tags.map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
         metrics: BTreeMap::from([(HELD, held)]),
-        per_run: Vec::new(),
         observed: Some(Observed::Attack(observed::Attack {
             about: attack.rule.summary.to_owned(),
             status: result.status,
@@ -45,6 +43,6 @@ pub(super) fn item(result: &AttackResult) -> Option<Item> {
             again: result.again.clone(),
             tools: BTreeMap::new(),
         })),
-        error: None,
+        ..Item::default()
     })
 }

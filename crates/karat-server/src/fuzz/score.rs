@@ -1,6 +1,5 @@
 //! From the results of fuzzing to metrics, items and warnings. Pure.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use karat_core::error::EvalError;
@@ -188,12 +187,10 @@ fn item(tool: &str, result: &ToolResult) -> Item {
     let rates = rates(&observed.counts).into_iter();
     Item {
         id: tool.to_owned(),
-        group: None,
-        tags: BTreeMap::new(),
         metrics: rates.map(|measured| (measured.id, measured.value)).collect(),
-        per_run: Vec::new(),
         observed: Some(Observed::Fuzz(observed.clone())),
         error,
+        ..Item::default()
     }
 }
 

@@ -16,7 +16,7 @@ use super::driver::Phase;
 use super::plan::{Length, Plan, Shape};
 use super::tally::{CallStats, Class, Tally, Times};
 use super::{Facts, Load, Measurement};
-use crate::probe::{self, rate};
+use crate::probe::rate;
 
 /// The number of columns of an answer in a warning.
 const SHOWN: usize = 200;
@@ -218,12 +218,10 @@ fn item(id: String, kind: &str, metrics: [Option<f64>; 4], observed: observed::L
     ];
     Item {
         id,
-        group: None,
         tags: BTreeMap::from([("kind".to_owned(), kind.to_owned())]),
         metrics: ids.into_iter().zip(metrics).collect(),
-        per_run: Vec::new(),
         observed: Some(Observed::Load(observed)),
-        error: None,
+        ..Item::default()
     }
 }
 
@@ -324,7 +322,7 @@ fn quantile(id: MetricId, share: f64, times: &Times<u64, 3>) -> Measured {
 }
 
 fn value(id: MetricId, value: Option<f64>, n: u64, undefined: &str) -> Measured {
-    Measured { per_run: vec![value], ..probe::value(id, value, n, undefined) }
+    Measured { per_run: vec![value], ..aggregate::value(id, value, n, undefined) }
 }
 
 fn error_rate(errors: u64, calls: u64) -> Measured {

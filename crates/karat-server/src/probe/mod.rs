@@ -134,28 +134,13 @@ pub(crate) fn rate(id: MetricId, hits: u64, of: u64, nothing: &str) -> Measured 
     Measured {
         interval: interval.filter(|_| of > 0),
         count: Some(Count::independent(hits, of)),
-        ..value(id, (of > 0).then(|| ratio(hits, of)), of, nothing)
+        ..aggregate::value(id, (of > 0).then(|| ratio(hits, of)), of, nothing)
     }
 }
 
 /// A plain count as a metric.
 pub(crate) fn counted(id: MetricId, count: u64) -> Measured {
-    value(id, Some(ratio(count, 1)), count, "")
-}
-
-/// A value as a metric over `n` calls; `undefined` is the reason where there is none.
-pub(crate) fn value(id: MetricId, value: Option<f64>, n: u64, undefined: &str) -> Measured {
-    Measured {
-        better: aggregate::better(&id),
-        id,
-        value,
-        n,
-        per_run: Vec::new(),
-        interval: None,
-        count: None,
-        undefined: value.is_none().then(|| undefined.to_owned()),
-        left_out: 0,
-    }
+    aggregate::value(id, Some(ratio(count, 1)), count, "")
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of calls stay far below 2^53")]

@@ -16,7 +16,6 @@ pub struct Waiver {
     /// The rule of the findings.
     pub rule: String,
     /// The tool; every one if there is none.
-    #[serde(default)]
     pub tool: Option<String>,
     /// The reason for accepting them.
     pub reason: String,
@@ -103,20 +102,11 @@ pub(crate) fn check(waivers: &[Waiver], needed: &[bool], today: &str) -> Option<
         }
     };
     let problems: Vec<String> = waivers.iter().zip(needed).filter_map(problem).collect();
-    (!waivers.is_empty()).then(|| Check {
-        metric: "findings".to_owned(),
-        slice: None,
-        rule: "waivers".to_owned(),
-        threshold: None,
-        value: None,
-        baseline: None,
-        verdict: if problems.is_empty() { Verdict::Pass } else { Verdict::Fail },
-        reason: match problems.is_empty() {
-            true => format!("{} waivers count and are needed", waivers.len()),
-            false => problems.join("; "),
-        },
-        items: Vec::new(),
-    })
+    let (verdict, reason) = match problems.is_empty() {
+        true => (Verdict::Pass, format!("{} waivers count and are needed", waivers.len())),
+        false => (Verdict::Fail, problems.join("; ")),
+    };
+    (!waivers.is_empty()).then(|| Check::of("findings", "waivers", verdict, reason))
 }
 
 #[cfg(test)]

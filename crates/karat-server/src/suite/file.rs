@@ -26,18 +26,15 @@ const MAX_REPEAT: u32 = 100_000;
 /// The largest number of attempts under way at once.
 const MAX_CONCURRENCY: usize = 10_000;
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SuiteFile {
-    #[serde(default)]
     name: Option<String>,
     #[serde(default, rename = "description")]
     _description: Option<String>,
     #[serde(default, alias = "server")]
     mcp_server: Option<Value>,
-    #[serde(default)]
     target: Option<f64>,
-    #[serde(default)]
     repeat: Option<u32>,
     #[serde(default)]
     hide_private: bool,
@@ -49,89 +46,53 @@ struct SuiteFile {
     test_cases: Vec<CaseFile>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 struct StepFile {
-    #[serde(default)]
     tool: Option<String>,
-    #[serde(default)]
     resource: Option<String>,
-    #[serde(default)]
     prompt: Option<String>,
-    #[serde(default)]
     method: Option<String>,
-    #[serde(default)]
     input: Map<String, Value>,
-    #[serde(default)]
     expect: Expectations,
-    #[serde(default)]
     error: Option<ErrorFile>,
-    #[serde(default)]
     notifications: NoticeFiles,
-    #[serde(default)]
     headers: BTreeMap<String, HeaderFile>,
-    #[serde(default)]
     task: Option<TaskPlan>,
-    #[serde(default)]
     save: BTreeMap<String, String>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 struct CaseFile {
-    #[serde(default, alias = "name")]
+    #[serde(alias = "name")]
     id: Option<String>,
-    #[serde(default, alias = "description")]
+    #[serde(alias = "description")]
     about: Option<String>,
-    #[serde(default)]
     tags: BTreeSet<String>,
-    #[serde(default)]
     tool: Option<String>,
-    #[serde(default)]
     resource: Option<String>,
-    #[serde(default)]
     prompt: Option<String>,
-    #[serde(default)]
     method: Option<String>,
-    #[serde(default)]
     input: InputFile,
-    #[serde(default)]
     expected: Option<String>,
-    #[serde(default)]
     expected_output_contains: Option<Texts>,
-    #[serde(default)]
     expected_error: Option<bool>,
-    #[serde(default)]
     expected_behavior: Option<Behavior>,
-    #[serde(default)]
     expect: Expectations,
-    #[serde(default)]
     error: Option<ErrorFile>,
-    #[serde(default)]
     save: BTreeMap<String, String>,
-    #[serde(default)]
     notifications: NoticeFiles,
-    #[serde(default)]
     headers: BTreeMap<String, HeaderFile>,
-    #[serde(default)]
     task: Option<TaskPlan>,
-    #[serde(default)]
     relations: Relations,
-    #[serde(default)]
     setup: Vec<StepFile>,
-    #[serde(default)]
     then: Vec<StepFile>,
-    #[serde(default)]
     teardown: Vec<StepFile>,
-    #[serde(default)]
     max_latency_ms: Option<u64>,
-    #[serde(default)]
     repeat: Option<u32>,
-    #[serde(default)]
     concurrency: Option<usize>,
-    #[serde(default)]
     class: Option<String>,
-    #[serde(default)]
     weight: Option<u32>,
 }
 
@@ -240,7 +201,8 @@ pub(super) fn read(
     let format =
         Format::of(path).ok_or_else(|| InputError::UnknownFormat { path: path.to_owned() })?;
     let mut file = if text.trim_start().starts_with(['[', '-']) {
-        SuiteFile::of(input::parse_with(path, &text, format, &limits)?)
+        let test_cases = input::parse_with(path, &text, format, &limits)?;
+        SuiteFile { test_cases, ..SuiteFile::default() }
     } else {
         input::parse_with(path, &text, format, &limits)?
     };
@@ -298,23 +260,6 @@ pub(super) fn read(
     };
     reader.check_names(&suite)?;
     Ok(suite)
-}
-
-impl SuiteFile {
-    /// A list of cases without anything around it.
-    fn of(test_cases: Vec<CaseFile>) -> SuiteFile {
-        SuiteFile {
-            name: None,
-            _description: None,
-            mcp_server: None,
-            target: None,
-            repeat: None,
-            hide_private: false,
-            setup: Vec::new(),
-            teardown: Vec::new(),
-            test_cases,
-        }
-    }
 }
 
 /// Every text in arguments, one on each line.

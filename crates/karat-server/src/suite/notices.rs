@@ -21,15 +21,11 @@ const PREFIX: &str = "notifications/";
 #[serde(deny_unknown_fields)]
 pub(super) struct NoticeFile {
     method: String,
-    #[serde(default)]
     count: Option<u64>,
-    #[serde(default)]
     at_least: Option<u64>,
-    #[serde(default)]
     at_most: Option<u64>,
     #[serde(default, deserialize_with = "matchers")]
     expect: Vec<MatcherSpec>,
-    #[serde(default)]
     within_ms: Option<u64>,
 }
 

@@ -12,32 +12,22 @@ use karat_mcp::{Isolation, Policies, Revision, ServerSpec, TransportKind, config
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 struct Written {
-    #[serde(default, deserialize_with = "program_or_command")]
+    #[serde(deserialize_with = "program_or_command")]
     command: Option<Vec<String>>,
-    #[serde(default)]
     args: Vec<String>,
-    #[serde(default)]
     url: Option<String>,
-    #[serde(default, alias = "type")]
+    #[serde(alias = "type")]
     transport: Option<TransportKind>,
-    #[serde(default)]
     env: BTreeMap<String, String>,
-    #[serde(default)]
     headers: BTreeMap<String, String>,
-    #[serde(default)]
     ca_file: Option<PathBuf>,
-    #[serde(default)]
     cwd: Option<PathBuf>,
-    #[serde(default)]
     protocol: Option<Revision>,
-    #[serde(default)]
     isolate: Option<Isolation>,
-    #[serde(default)]
     policies: Option<Policies>,
-    #[serde(default)]
     auth: Option<AuthSpec>,
 }
 

@@ -20,14 +20,11 @@ pub struct TaskPlan {
     pub(crate) cancel: bool,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 struct TaskFile {
-    #[serde(default)]
     ttl_ms: Option<u64>,
-    #[serde(default)]
     status: Option<EndFile>,
-    #[serde(default)]
     cancel: bool,
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct CheckAllArgs {
     pub(crate) watch: bool,
 }
 
-#[derive(Args, Clone)]
+#[derive(Args, Clone, Default)]
 pub(crate) struct CheckArgs {
     /// The project file or its folder [default: karat.toml in this folder or the nearest parent]
     pub(crate) project: Option<PathBuf>,
@@ -87,18 +87,6 @@ impl CheckArgs {
 
     /// The arguments of a command without a project: its output places only.
     pub(crate) fn writing(out: &Path, outputs: &[PathBuf]) -> CheckArgs {
-        CheckArgs {
-            project: None,
-            bundled: false,
-            out: out.to_owned(),
-            outputs: outputs.to_vec(),
-            resume: false,
-            can_resume: false,
-            partition: None,
-            strict: false,
-            only: None,
-            parquet: None,
-            form: FormatArgs::default(),
-        }
+        CheckArgs { out: out.to_owned(), outputs: outputs.to_vec(), ..CheckArgs::default() }
     }
 }

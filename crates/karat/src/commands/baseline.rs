@@ -11,7 +11,7 @@ use karat_io::text::printable;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::cli::{BaselineArgs, BaselineShowArgs, CheckArgs, FormatArgs};
+use crate::cli::{BaselineArgs, BaselineShowArgs, CheckArgs};
 use crate::commands::measuring::{located, measure, select};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
@@ -42,16 +42,11 @@ fn accept(
 ) -> Result<Vec<Update>, Stop> {
     let check = CheckArgs {
         project: arguments.project.clone(),
-        bundled: false,
         out: arguments.out.clone(),
-        outputs: Vec::new(),
         resume: arguments.resume,
         can_resume: true,
-        partition: None,
-        strict: false,
         only: arguments.only.clone(),
-        parquet: None,
-        form: FormatArgs::default(),
+        ..CheckArgs::default()
     };
     let (choice, check) = located(&check)?;
     let plan = select(choice.load(Baselines::Optional)?, &check, None)?;

@@ -618,7 +618,7 @@ fn a_frozen_set_of_traces_is_measured_with_its_tools() {
     let freeze =
         ["corpus", "freeze", "datasets/traces/v1", "--licence", "CC0-1.0", "--made", "here"];
     scratch.karat(&freeze).expect(0);
-    let report = scratch.karat(&["check", "--json"]).expect(0).json()["reports"][0].clone();
+    let report = scratch.karat(&["check", "--json"]).expect(0).report();
     assert_eq!(report["dataset"]["id"], "traces");
     assert_eq!(value(&report, "mcpbench.schema_compliance"), Some(1.0));
     // What was frozen is not edited.

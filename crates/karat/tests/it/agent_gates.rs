@@ -33,7 +33,7 @@ fn score(lines: &str, more: &[&str]) -> Ran {
 fn report(lines: &str, more: &[&str]) -> Value {
     let mut arguments = vec!["--json"];
     arguments.extend(more);
-    score(lines, &arguments).expect(0).json()["reports"][0].clone()
+    score(lines, &arguments).expect(0).report()
 }
 
 fn value(report: &Value, id: &str) -> Value {

@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::Scratch;
+use common::{Scratch, metric};
 use serde_json::Value;
 
 /// Attacks and hard negatives enough to show a rate, in the lines of Karat's own format.
@@ -38,10 +38,6 @@ fn scanner(expression: &str) -> String {
 
 const LIMITS: &str =
     "[detection.gate.metrics]\n\"recall\" = { min = 0.5 }\n\"fpr_hard\" = { max = 0.05 }\n";
-
-fn metric<'a>(report: &'a Value, id: &str) -> &'a Value {
-    report["metrics"].as_array().unwrap().iter().find(|metric| metric["id"] == id).unwrap()
-}
 
 #[test]
 fn the_canonical_poisoning_is_caught_and_ignore_case_is_not_flagged() {

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::common::{Ran, Scratch};
+use crate::common::{Ran, Scratch, metric};
 
 const KARAT: &str = env!("CARGO_BIN_EXE_karat");
 
@@ -14,17 +14,6 @@ fn load(scratch: &Scratch, arguments: &[&str]) -> Ran {
     all.extend(arguments);
     all.extend(["--", KARAT, "demo-server"]);
     scratch.karat(&all)
-}
-
-fn report(scratch: &Scratch) -> Value {
-    let document: Value = serde_json::from_str(&scratch.read("karat-report/report.json")).unwrap();
-    document["reports"][0].clone()
-}
-
-fn metric(report: &Value, id: &str) -> Value {
-    let metrics = report["metrics"].as_array().unwrap();
-    let found = metrics.iter().find(|metric| metric["id"] == id);
-    found.unwrap_or_else(|| panic!("no {id}")).clone()
 }
 
 const ECHO: [&str; 4] = ["--tool", "echo", "--input", r#"{"text": "hello"}"#];
@@ -38,7 +27,7 @@ fn a_closed_loop_makes_as_many_calls_as_were_asked_for() {
         &["--count", "300", "--concurrency", "4", "--connections", "2", "--warm-up", "20"],
     ];
     load(&scratch, &arguments.concat()).expect(0);
-    let report = report(&scratch);
+    let report = scratch.report();
     assert_eq!((&report["evaluation"], &report["name"]), (&"server".into(), &"load".into()));
     assert_eq!(metric(&report, "error_rate")["count"], serde_json::json!({"hits": 0, "of": 300}));
     assert_eq!(metric(&report, "latency.p50")["n"], 300);
@@ -81,7 +70,7 @@ fn an_open_loop_counts_the_time_that_calls_waited_for_their_turn() {
         script,
     ]);
     ran.expect(0);
-    let report = report(&scratch);
+    let report = scratch.report();
     let max = metric(&report, "latency.max")["value"].as_f64().unwrap();
     // The last of 40 calls is answered after 2 s and was due at 1 s.
     assert!(max > 900.0, "{max}");
@@ -108,7 +97,7 @@ fn a_suite_is_the_mix_and_its_endings_are_judged() {
         &["suite.yaml", "--count", "400", "--warm-up", "0", "--max-error-rate", "0.01"],
     );
     ran.expect(1);
-    let report = report(&scratch);
+    let report = scratch.report();
     let slices = report["slices"].as_array().unwrap();
     let slice = |by: &str, value: &str| {
         let found = slices.iter().find(|slice| slice["by"] == by && slice["value"] == value);
@@ -124,7 +113,7 @@ fn a_suite_is_the_mix_and_its_endings_are_judged() {
     assert!(errors("flaky")["hits"].as_u64().unwrap() > 0);
     // The same seed, the same calls.
     load(&scratch, &["suite.yaml", "--count", "400", "--warm-up", "0"]).expect(0);
-    let again = self::report(&scratch);
+    let again = scratch.report();
     let counts = |report: &Value| {
         let of_calls =
             report["slices"].as_array().unwrap().iter().filter(|slice| slice["by"] == "call");
@@ -148,7 +137,7 @@ fn the_highest_load_is_found_and_every_step_is_reported() {
     let wait = ["--tool", "wait", "--input", r#"{"ms": 20}"#, "--warm-up", "0"];
     let search = ["--find-max", "p50<5ms", "--concurrency", "2", "--duration", "100ms"];
     load(&scratch, &[&wait[..], &search].concat()).expect(0);
-    let found = report(&scratch);
+    let found = scratch.report();
     let most = metric(&found, "max_concurrency");
     assert!(most["value"].is_null() && most["undefined"].is_string(), "{most}");
 
@@ -171,7 +160,7 @@ fn the_highest_load_is_found_and_every_step_is_reported() {
         script,
     ]);
     ran.expect(0);
-    let found = report(&scratch);
+    let found = scratch.report();
     // 20 in a second is what it can do.
     let most = metric(&found, "max_rate")["value"].as_f64().unwrap();
     assert!((2.0..=22.0).contains(&most), "{most}");
@@ -206,7 +195,7 @@ fn a_server_that_falls_over_is_started_again_and_the_calls_are_counted() {
     let ran = ran.expect(1);
     assert!(ran.stdout.contains("the server ended during 4 of 20 calls"), "{}", ran.stdout);
     assert!(ran.stdout.contains("started again"), "{}", ran.stdout);
-    let crashes = &report(&scratch)["slices"][0];
+    let crashes = &scratch.report()["slices"][0];
     assert_eq!(
         (&crashes["value"], &crashes["metrics"][0]["count"]["hits"]),
         (&"crash".into(), &4.into())

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::agent_run::Endpoint;
-use crate::common::Scratch;
+use crate::common::{Scratch, metric};
 
 fn run(scratch: &Scratch, task: &str, goal: Option<&str>, more: Value) {
     let attack = goal.map(|_| "note");
@@ -17,10 +17,6 @@ fn run(scratch: &Scratch, task: &str, goal: Option<&str>, more: Value) {
     let name =
         format!("runs/p/s/{task}/{}/{}.json", attack.unwrap_or("none"), goal.unwrap_or("none"));
     scratch.write(&name, run.to_string());
-}
-
-fn metric<'a>(report: &'a Value, id: &str) -> &'a Value {
-    report["metrics"].as_array().unwrap().iter().find(|metric| metric["id"] == id).unwrap()
 }
 
 #[test]

@@ -294,8 +294,7 @@ fn without_descriptions_every_headline_metric_drops_and_the_gate_names_them() {
 
     project("bm25-names");
     let ran = scratch.karat(&["retrieval", "run"]).expect(1);
-    let report =
-        scratch.karat(&["retrieval", "run", "--json"]).expect(1).json()["reports"][0].clone();
+    let report = scratch.karat(&["retrieval", "run", "--json"]).expect(1).report();
     let (before, after) = (values(&first.json()["reports"][0]), values(&report));
     for id in [
         "recall@1",
@@ -330,8 +329,7 @@ fn a_labelled_tool_that_left_the_corpus_costs_its_query_all_recall_and_fails_the
     let ran = scratch.karat(&["retrieval", "run"]).expect(1);
     let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("not in the corpus (q2 labels s:list_files)"), "{said}");
-    let report =
-        scratch.karat(&["retrieval", "run", "--json"]).expect(1).json()["reports"][0].clone();
+    let report = scratch.karat(&["retrieval", "run", "--json"]).expect(1).report();
     let item = |id: &str| {
         report["items"].as_array().unwrap().iter().find(|item| item["id"] == id).unwrap().clone()
     };

@@ -305,7 +305,7 @@ fn a_layout_that_changed_is_not_a_change_of_the_data() {
     let (scratch, files) = accepted();
     let pretty = serde_json::to_string_pretty(&files.corpus).unwrap();
     scratch.write("corpus.json", pretty);
-    let report = scratch.karat(&["check", "--json"]).expect(0).json()["reports"][0].clone();
+    let report = scratch.karat(&["check", "--json"]).expect(0).report();
     assert!(report["comparison"].get("data").is_none(), "{}", report["comparison"]);
     assert_eq!(report["dataset"]["digest"], {
         let baseline: Value = serde_json::from_str(&files.baseline).unwrap();
@@ -564,7 +564,7 @@ fn a_search_needs_no_project() {
     let data = ["--corpus", "corpus.json", "--golden", "golden.json"];
     let run =
         |more: &[&str]| scratch.karat(&[&["retrieval", "run", "--json"], &data[..], more].concat());
-    let plain = run(&[]).expect(0).json()["reports"][0].clone();
+    let plain = run(&[]).expect(0).report();
     assert_eq!(plain["system"]["name"], "bm25");
     let names = run(&["--builtin", "bm25-names", "--results", "5"]).expect(0).json();
     assert_eq!(names["reports"][0]["system"]["settings"]["limit"], "5");

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::common::{Ran, Scratch};
+use crate::common::{Ran, Scratch, item, metric};
 
 const KARAT: &str = env!("CARGO_BIN_EXE_karat");
 
@@ -18,21 +18,6 @@ fn demo(scratch: &Scratch, suite: &str, more: &[&str]) -> Ran {
     arguments.extend(more);
     arguments.extend(["--", KARAT, "demo-server"]);
     scratch.karat(&arguments)
-}
-
-fn report(scratch: &Scratch) -> Value {
-    let document: Value = serde_json::from_str(&scratch.read("karat-report/report.json")).unwrap();
-    document["reports"][0].clone()
-}
-
-fn metric<'a>(report: &'a Value, id: &str) -> &'a Value {
-    let metrics = report["metrics"].as_array().unwrap();
-    metrics.iter().find(|metric| metric["id"] == id).unwrap_or_else(|| panic!("no {id}"))
-}
-
-fn item<'a>(report: &'a Value, id: &str) -> &'a Value {
-    let items = report["items"].as_array().unwrap();
-    items.iter().find(|item| item["id"] == id).unwrap_or_else(|| panic!("no {id}"))
 }
 
 const GOOD: &str = r#"
@@ -68,7 +53,7 @@ fn a_recorded_server_answers_again_without_the_server() {
     let replayed = ["--", KARAT, "demo-server", "--replay", "session.jsonl", "--paced"];
     scratch.karat(&[&["server", "test", "suite.yaml"], &replayed[..]].concat()).expect(0);
     let live: Value = serde_json::from_str(&scratch.read("live/report.json")).unwrap();
-    assert_eq!(live["reports"][0]["metrics"], report(&scratch)["metrics"]);
+    assert_eq!(live["reports"][0]["metrics"], scratch.report()["metrics"]);
     // What was not asked then has no answer now.
     let call = ["server", "call", "--tool", "add", "--input"];
     let known = scratch.karat(&[&call, &[r#"{"b": 3, "a": 2}"#][..], &replayed].concat()).expect(0);
@@ -103,7 +88,7 @@ fn a_good_suite_passes_and_says_how_it_was_measured() {
     let scratch = Scratch::new();
     let ran = demo(&scratch, GOOD, &[]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    let report = report(&scratch);
+    let report = scratch.report();
     assert_eq!(metric(&report, "pass_rate")["value"], 1.0);
     assert_eq!(metric(&report, "reliability")["count"], serde_json::json!({"hits": 7, "of": 7}));
     assert_eq!(metric(&report, "schema.output")["value"], 1.0);
@@ -117,7 +102,7 @@ fn the_same_suite_gives_the_same_report_but_for_the_environment() {
     let mut reports = Vec::new();
     for _ in 0..2 {
         assert_eq!(demo(&scratch, GOOD, &[]).code, 0);
-        let mut report = report(&scratch);
+        let mut report = scratch.report();
         report.as_object_mut().unwrap().remove("environment");
         reports.push(report.to_string());
     }
@@ -141,7 +126,7 @@ fn a_request_that_hangs_over_http_does_not_end_the_session() {
     scratch.write("suite.yaml", "cases:\n  - {id: slow, tool: wait, input: {ms: 9000}}\n  - {id: after, tool: echo, input: {text: x}}\n");
     let limits = ["--timeout-ms", "1000", "--url", &server.url];
     scratch.karat(&[&["server", "test", "suite.yaml"], &limits[..]].concat()).expect(1);
-    let report = report(&scratch);
+    let report = scratch.report();
     assert_eq!(item(&report, "slow")["observed"]["ended"], "timeout");
     assert_eq!(item(&report, "after")["metrics"]["pass_rate"], 1.0);
     assert!(!report["warnings"].to_string().contains("started again"), "{report}");
@@ -197,7 +182,7 @@ fn what_must_not_pass_fails_with_its_reason() {
         );
         let ran = demo(&scratch, &suite, &[]);
         assert_eq!(ran.code, 1, "{case}: {}{}", ran.stdout, ran.stderr);
-        let report = report(&scratch);
+        let report = scratch.report();
         let reasons = item(&report, "wrong")["observed"]["reasons"].to_string();
         assert!(reasons.contains(reason), "{case}: {reasons}");
         assert_eq!(item(&report, "fine")["metrics"]["pass_rate"], 1.0);
@@ -210,7 +195,7 @@ fn an_unreliable_tool_is_measured_and_held_to_the_target() {
     let suite = "cases:\n  - {id: often, tool: flaky, repeat: 20}\n";
     let ran = demo(&scratch, suite, &[]);
     assert_eq!(ran.code, 1, "{}", ran.stdout);
-    let report_ = report(&scratch);
+    let report_ = scratch.report();
     assert_eq!(metric(&report_, "reliability")["value"], 0.75);
     assert_eq!(metric(&report_, "pass^20")["value"], 0.0);
     assert!(metric(&report_, "reliability")["interval"]["low"].as_f64().unwrap() < 0.75);
@@ -225,7 +210,7 @@ fn a_call_that_takes_too_long_is_a_time_out_and_the_rest_still_runs() {
     let suite = "cases:\n  - {id: slow, tool: wait, input: {ms: 9000}}\n  - {id: after, tool: echo, input: {text: x}}\n";
     let ran = demo(&scratch, suite, &["--timeout-ms", "500"]);
     assert_eq!(ran.code, 1, "{}", ran.stdout);
-    let report = report(&scratch);
+    let report = scratch.report();
     assert_eq!(item(&report, "slow")["observed"]["ended"], "timeout");
     assert_eq!(item(&report, "after")["metrics"]["pass_rate"], 1.0);
 }

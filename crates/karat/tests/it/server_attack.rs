@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::common::{Ran, Scratch};
+use crate::common::{Ran, Scratch, item};
 
 const KARAT: &str = env!("CARGO_BIN_EXE_karat");
 
@@ -20,18 +20,6 @@ fn attack(scratch: &Scratch, tools: &[&str], arguments: &[&str]) -> Ran {
     all.extend(["--", KARAT, "demo-server", "--vulnerable"]);
     let mut command = scratch.command(&all);
     Ran::from(command.env("TMPDIR", scratch.path("tmp")).output().unwrap())
-}
-
-fn report(ran: &Ran) -> Value {
-    let document: Value = serde_json::from_str(&ran.stdout)
-        .unwrap_or_else(|error| panic!("{error}: {}{}", ran.stdout, ran.stderr));
-    document["reports"][0].clone()
-}
-
-fn item<'a>(report: &'a Value, id: &str) -> &'a Value {
-    let items = report["items"].as_array().unwrap();
-    let ids: Vec<&Value> = items.iter().map(|item| &item["id"]).collect();
-    items.iter().find(|item| item["id"] == id).unwrap_or_else(|| panic!("no {id}: {ids:?}"))
 }
 
 fn status<'a>(report: &'a Value, id: &str) -> &'a str {
@@ -65,7 +53,7 @@ fn each_class_breaks_the_tool_with_the_hole_and_holds_on_the_safe_one() {
     ];
     let ran = attack(&scratch, &tools, &["--json"]);
     assert_eq!(ran.code, 1, "{}", ran.stderr);
-    let report = report(&ran);
+    let report = ran.report();
     let pairs = [
         ("command-injection", "reach_host_unsafe/host", "reach_host_safe/host"),
         ("argument-injection", "sort_list_unsafe/list", "sort_list_safe/list"),
@@ -118,7 +106,8 @@ fn two_runs_show_the_same_although_every_token_is_new() {
     let run = || {
         let tools =
             ["read_file_unsafe", "reach_host_unsafe", "settings_hidden_unsafe", "fetch_unsafe"];
-        let mut report = report(&attack(&scratch, &tools, &["--json", "--flood", "20"]));
+        let arguments = ["--json", "--flood", "20"];
+        let mut report = attack(&scratch, &tools, &arguments).report();
         report.as_object_mut().unwrap().remove("environment");
         report.to_string()
     };
@@ -136,7 +125,7 @@ fn a_root_that_is_named_is_attacked_from_within_and_left_as_it_was() {
         &["--json", "--root", "root", "--class", "privilege-escalation", "--class", "injection"],
     );
     assert_eq!(ran.code, 1, "{}", ran.stderr);
-    let report = report(&ran);
+    let report = ran.report();
     for attack in ["symbolic-link", "sibling-folder"] {
         assert_eq!(
             status(&report, &format!("{attack}/read_file_unsafe/path")),
@@ -228,7 +217,7 @@ fn a_sandbox_does_not_hide_the_holes_of_a_server() {
     let tools = ["read_file_unsafe", "read_file_safe", "reach_host_unsafe", "fetch_unsafe"];
     let ran = attack(&scratch, &tools, &["--json", "--isolate", "bwrap"]);
     assert_eq!(ran.code, 1, "{}", ran.stderr);
-    let report = report(&ran);
+    let report = ran.report();
     assert_eq!(status(&report, "secret-file/read_file_unsafe/path"), "broken");
     assert_eq!(status(&report, "secret-file/read_file_safe/path"), "held");
     assert_eq!(status(&report, "command-injection/reach_host_unsafe/host"), "broken");
@@ -253,7 +242,7 @@ fn a_tool_whose_program_is_missing_holds_nothing_even_if_it_refuses_a_zero_byte(
 "
     ));
     let case = ["server", "attack", "--json", "--case", "path-traversal", "--"];
-    let report = report(&scratch.karat(&[&case, &server[..]].concat()));
+    let report = scratch.karat(&[&case, &server[..]].concat()).report();
     let path = item(&report, "path-traversal/search/path");
     assert_eq!(path["observed"]["status"], "not_executed", "{path}");
     assert!(path["observed"]["why"].as_str().unwrap().contains("in the same words"), "{path}");
@@ -273,7 +262,7 @@ fn a_text_that_other_arguments_keep_from_being_used_holds_nothing() {
     let case =
         ["server", "attack", "--json", "--allow-destructive", "--case", "command-injection", "--"];
     let ran = scratch.karat(&[&case, &server[..]].concat());
-    let report = report(&ran);
+    let report = ran.report();
     let body = item(&report, "command-injection/request/body");
     assert_eq!(body["observed"]["status"], "not_executed", "{body}");
     assert!(body["observed"]["why"].as_str().unwrap().contains("with any text"), "{body}");
@@ -319,7 +308,7 @@ tools: [{name: slow, description: Is slow, do: [{wait_ms: 30}, {text: done}]}]",
     let case =
         ["server", "attack", "--json", "--case", "request-flood", "--timeout-ms", "500", "--"];
     let ran = scratch.karat(&[&case, &server[..]].concat()).expect(1);
-    let report = report(&ran);
+    let report = ran.report();
     let flood = item(&report, "request-flood/slow");
     let canary = flood["observed"]["evidence"]["canary"].as_str().unwrap();
     assert!(

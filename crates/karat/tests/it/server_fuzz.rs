@@ -20,13 +20,6 @@ fn fuzz(scratch: &Scratch, arguments: &[&str]) -> Ran {
     Ran::from(command.env("TMPDIR", scratch.path("tmp")).output().unwrap())
 }
 
-fn report(ran: &Ran) -> Value {
-    let document: Value = serde_json::from_str(&ran.stdout)
-        .unwrap_or_else(|error| panic!("{error}: {}{}", ran.stdout, ran.stderr));
-    assert_eq!(document["schema"], "karat.check/1");
-    document["reports"][0].clone()
-}
-
 /// The findings of a tool: rule and finding.
 fn findings<'a>(report: &'a Value, tool: &str) -> Vec<(&'a str, &'a Value)> {
     let items = report["items"].as_array().unwrap();
@@ -72,7 +65,7 @@ fn every_planted_fault_is_found_made_small_and_can_be_played_again() {
     }
     let ran = fuzz(&scratch, &arguments);
     assert_eq!(ran.code, 1, "{}", ran.stderr);
-    let report = report(&ran);
+    let report = ran.report();
 
     let crash = finding(&report, "emoji_unsafe", "fuzz-crash");
     let text = input(crash)["text"].as_str().unwrap().to_owned();
@@ -116,7 +109,7 @@ fn tools_that_keep_their_word_have_no_findings() {
     }
     let ran = fuzz(&scratch, &arguments);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    let report = report(&ran);
+    let report = ran.report();
     for tool in tools {
         let bad: Vec<_> = findings(&report, tool)
             .into_iter()
@@ -152,7 +145,7 @@ fn the_same_seed_gives_the_same_report_and_another_seed_other_inputs() {
                 "add",
             ],
         );
-        let mut report = report(&ran);
+        let mut report = ran.report();
         report.as_object_mut().unwrap().remove("environment");
         report
     };
@@ -172,7 +165,7 @@ fn tools_that_destroy_are_left_alone_and_named() {
     assert!(beside.stdout.contains("forget_note"), "{}", beside.stdout);
     let allowed =
         fuzz(&scratch, &["--json", "--cases", "5", "--allow-destructive", "--tool", "forget_note"]);
-    assert_eq!(report(&allowed)["items"][0]["id"], "forget_note");
+    assert_eq!(allowed.report()["items"][0]["id"], "forget_note");
 }
 
 #[test]
@@ -181,7 +174,7 @@ fn a_value_that_is_known_to_work_opens_the_way_to_success() {
     let noted = |arguments: &[&str]| {
         let mut all = vec!["--json", "--cases", "30", "--tool", "read_file_safe"];
         all.extend(arguments);
-        let report = report(&fuzz(&scratch, &all));
+        let report = fuzz(&scratch, &all).report();
         findings(&report, "read_file_safe").iter().any(|(rule, _)| *rule == "fuzz-never-succeeded")
     };
     assert!(noted(&[]));
@@ -287,7 +280,7 @@ fn a_server_over_http_is_fuzzed_too_and_the_holes_are_served_on_loopback_alone()
     server.kill().unwrap();
     server.wait().unwrap();
     assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
-    let report = report(&ran);
+    let report = ran.report();
     let taken = finding(&report, "lenient_unsafe", "fuzz-accepted-invalid");
     assert!(taken["replay"].as_str().unwrap().contains("--url http://127.0.0.1:"), "{taken}");
 }

@@ -30,7 +30,7 @@ fn fuzz(stated: &Value, checked: &Value, how: &str) -> (Ran, Value) {
     let server = scratch.server(script(stated, checked, how));
     let fuzz = ["server", "fuzz", "--json", "--timeout-ms", "5000", "--"];
     let ran = scratch.karat(&[&fuzz[..], &server].concat());
-    let report = ran.json()["reports"][0].clone();
+    let report = ran.report();
     (ran, report)
 }
 
@@ -141,7 +141,7 @@ fn a_server_at_an_address_that_ends_is_blamed_for_the_call_that_ended_it() {
     let fuzz = ["server", "fuzz", "--json", "--timeout-ms", "5000", "--url"];
     let ran = scratch.karat(&[&fuzz[..], &[&server.url]].concat());
     assert_eq!(ran.code, 1, "{}", ran.stderr);
-    let report = ran.json()["reports"][0].clone();
+    let report = ran.report();
     let crash = findings(&report, "fuzz-crash");
     assert_eq!((crash.len(), &crash[0]["seen"]), (1, &json!(1)), "{crash:?}");
     let message = crash[0]["message"].as_str().unwrap();

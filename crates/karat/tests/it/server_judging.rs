@@ -29,11 +29,6 @@ fn run(cases: &str, more: &[&str]) -> (Scratch, Ran) {
     (scratch, ran)
 }
 
-fn report(scratch: &Scratch) -> Value {
-    let document: Value = serde_json::from_str(&scratch.read("karat-report/report.json")).unwrap();
-    document["reports"][0].clone()
-}
-
 /// The metric of a slice, or of all cases.
 fn metric(report: &Value, slice: Option<(&str, &str)>, id: &str) -> Value {
     let metrics = match slice {
@@ -63,7 +58,7 @@ fn an_invalid_result_does_not_pass() {
         let cases = format!("  - {{id: odd, tool: say, input: {{r: {result}}}}}\n");
         let (scratch, ran) = run(&cases, &[]);
         assert_eq!(ran.code, 1, "{result}: {}{}", ran.stdout, ran.stderr);
-        let observed = &report(&scratch)["items"][0]["observed"];
+        let observed = &scratch.report()["items"][0]["observed"];
         assert_eq!(observed["failures"], json!({"invalid_output": 1}), "{result}: {observed}");
     }
 }
@@ -114,7 +109,7 @@ fn schemas_and_slices_are_counted_over_every_call_and_attempt() {
         &[],
     );
     assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
-    let report = report(&scratch);
+    let report = scratch.report();
     let count = |slice, id| metric(&report, slice, id)["count"].clone();
     assert_eq!(count(None, "schema.input"), json!({"hits": 7, "of": 9}));
     assert_eq!(count(None, "schema.output"), json!({"hits": 3, "of": 5}));
@@ -127,7 +122,7 @@ fn schemas_and_slices_are_counted_over_every_call_and_attempt() {
     assert_eq!((&hat["value"], &hat["n"], &hat["left_out"]), (&json!(0.5), &json!(2), &json!(1)));
     assert_eq!(hat["interval"]["method"], "bootstrap");
     let (scratch, _) = run("  - {id: once, tool: say}\n", &[]);
-    let undefined = metric(&self::report(&scratch), None, "schema.output")["undefined"].clone();
+    let undefined = metric(&scratch.report(), None, "schema.output")["undefined"].clone();
     assert_eq!(undefined, "no result of a tool that declares an outputSchema");
 }
 
@@ -193,7 +188,7 @@ fn a_snapshot_of_a_case_that_fails_otherwise_is_not_accepted() {
     let cases = "  - {id: both, tool: say, expect: [{snapshot: true}, {contains: bye}]}\n  - {id: after, tool: say, expect: {snapshot: true}, then: [{tool: say, expect: {contains: bye}}]}\n  - {id: good, tool: say, expect: [{snapshot: true}, {contains: hello}]}\n";
     let (scratch, ran) = run(cases, &["--update"]);
     assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
-    let warnings = report(&scratch)["warnings"].to_string();
+    let warnings = scratch.report()["warnings"].to_string();
     assert!(warnings.contains("no snapshot written for both: the text is"), "{warnings}");
     assert!(warnings.contains("no snapshot written for after: then 1 (say): "), "{warnings}");
     let files = scratch.files();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::common::{Ran, Scratch};
+use crate::common::{Ran, Scratch, item};
 
 /// A server that keeps things, logs its calls, and answers one call after the other.
 const SERVER: &str = r#"
@@ -50,16 +50,6 @@ fn run(scratch: &Scratch, suite: &str, options: &[&str]) -> Ran {
     run_on(scratch, SERVER, suite, options)
 }
 
-fn report(scratch: &Scratch) -> Value {
-    let document: Value = serde_json::from_str(&scratch.read("karat-report/report.json")).unwrap();
-    document["reports"][0].clone()
-}
-
-fn item(report: &Value, id: &str) -> Value {
-    let items = report["items"].as_array().unwrap();
-    items.iter().find(|item| item["id"] == id).unwrap_or_else(|| panic!("no {id}")).clone()
-}
-
 fn asked(scratch: &Scratch) -> Vec<String> {
     scratch.read("asked.log").lines().map(str::to_owned).collect()
 }
@@ -97,7 +87,7 @@ fn secrets_of_the_server_are_in_no_file_and_no_output() {
     }
     // It was really there, and was passed on to the server as it is.
     assert!(asked(&scratch).contains(&format!("get {SECRET}")), "{:?}", asked(&scratch));
-    let report = report(&scratch);
+    let report = scratch.report();
     assert!(report.to_string().contains("[redacted]"));
     assert!(report["warnings"].to_string().contains("secrets of the server"), "{report:#}");
     assert!(scratch.read("suite.snapshots/shown.json").contains("[redacted]"));
@@ -149,7 +139,7 @@ fn a_server_that_hangs_is_started_again_and_one_that_answers_a_ping_is_not() {
     for (server, starts) in [(SERVER.to_owned(), 2), (concurrent(), 1)] {
         let scratch = Scratch::new();
         run_on(&scratch, &server, suite, &["--timeout-ms", "2000"]).expect(1);
-        let report = report(&scratch);
+        let report = scratch.report();
         assert_eq!(item(&report, "hangs")["observed"]["ended"], "timeout");
         for id in ["before", "after", "last"] {
             assert_eq!(item(&report, id)["metrics"]["pass_rate"], 1.0, "{starts} {id}");
@@ -185,7 +175,7 @@ fn a_server_that_ends_in_its_set_up_calls_when_it_comes_back_is_started_once_mor
     let suite =
         "setup: [{tool: echo}]\ncases:\n  - {id: ends, tool: crash}\n  - {id: after, tool: echo}\n";
     run_on(&scratch, &crashing_next(), suite, &[]).expect(1);
-    let report = report(&scratch);
+    let report = scratch.report();
     assert_eq!(item(&report, "after")["metrics"]["pass_rate"], 1.0);
     // At first, after the crash, and after the end in the set-up call.
     assert_eq!(asked(&scratch).iter().filter(|line| *line == "start").count(), 3);
@@ -203,7 +193,7 @@ fn what_was_made_is_cleaned_up_although_something_went_wrong() {
             "cases:\n  - {{id: wrong, setup: [{{tool: create, save: {{id: $.id}}}}], {wrong}}}\n  - {{id: clean, tool: count, expect: {{json: $.count, equals: 0}}}}\n"
         );
         run_on(&scratch, &concurrent(), &suite, &["--timeout-ms", "2000"]).expect(1);
-        assert_eq!(item(&report(&scratch), "clean")["metrics"]["pass_rate"], 1.0, "{wrong}");
+        assert_eq!(item(&scratch.report(), "clean")["metrics"]["pass_rate"], 1.0, "{wrong}");
     }
 }
 
@@ -225,14 +215,14 @@ fn a_teardown_that_does_not_clean_up_is_named_and_costs_nothing() {
         let suite =
             format!("cases:\n  - {{id: a, tool: echo, {create}, teardown: [{teardown}]}}\n");
         run(&scratch, &suite, &[]).expect(0);
-        let warnings = report(&scratch)["warnings"].to_string();
+        let warnings = scratch.report()["warnings"].to_string();
         assert_eq!(warnings.contains("did not clean up"), told.is_some(), "{teardown}: {warnings}");
         assert!(warnings.contains(told.unwrap_or_default()), "{teardown}: {warnings}");
     }
     let scratch = Scratch::new();
     let suite = "teardown: [{tool: fail}]\ncases: [{id: a, tool: echo}]\n";
     run(&scratch, suite, &[]).expect(0);
-    let warnings = report(&scratch)["warnings"].to_string();
+    let warnings = scratch.report()["warnings"].to_string();
     assert!(
         warnings.contains("the suite: teardown 1 (fail): ended with a tool error"),
         "{warnings}"
@@ -245,7 +235,7 @@ fn a_server_that_ends_in_the_last_case_is_not_started_again_for_nothing() {
     let suite = "cases:\n  - {id: a, tool: echo}\n  - {id: b, tool: crash}\n";
     run(&scratch, suite, &[]).expect(1);
     assert_eq!(asked(&scratch).iter().filter(|line| *line == "start").count(), 1);
-    assert!(!report(&scratch)["warnings"].to_string().contains("started again"));
+    assert!(!scratch.report()["warnings"].to_string().contains("started again"));
 }
 
 #[test]
@@ -256,7 +246,7 @@ fn what_a_failed_call_was_to_save_is_unknown() {
             "cases:\n  - {{id: one, tool: create, save: {{id: $.id}}}}\n  - {{id: stale, {call}, save: {{id: $.id}}, then: [{{tool: get, input: {{id: '${{id}}'}}}}]}}\n  - {{id: later, tool: get, input: {{id: '${{id}}'}}}}\n"
         );
         run(&scratch, &suite, &[]).expect(1);
-        let report = report(&scratch);
+        let report = scratch.report();
         for id in ["stale", "later"] {
             let reasons = item(&report, id)["observed"]["reasons"].to_string();
             assert!(reasons.contains("${id} is unknown"), "{call}: {id}: {reasons}");
@@ -283,7 +273,7 @@ cases:
 fn a_chosen_case_gets_the_values_of_those_that_were_not() {
     let scratch = Scratch::new();
     run(&scratch, CHAIN, &["--case", "three"]).expect(0);
-    let found = report(&scratch);
+    let found = scratch.report();
     assert_eq!(found["items"].as_array().unwrap().len(), 1);
     let warnings = found["warnings"].to_string();
     assert!(warnings.contains("and not scored: one"), "{warnings}");
@@ -292,7 +282,7 @@ fn a_chosen_case_gets_the_values_of_those_that_were_not() {
     let scratch = Scratch::new();
     run(&scratch, CHAIN, &["--case", "two"]).expect(0);
     assert_eq!(asked(&scratch), ["start", "echo "]);
-    assert!(!report(&scratch)["warnings"].to_string().contains("clean up"));
+    assert!(!scratch.report()["warnings"].to_string().contains("clean up"));
 }
 
 #[test]
@@ -326,7 +316,7 @@ fn a_resumed_run_makes_the_calls_again_that_the_rest_builds_on() {
 
     scratch.write("asked.log", "");
     scratch.karat(&["check", "--resume"]).expect(0);
-    let report = report(&scratch);
+    let report = scratch.report();
     assert_eq!(item(&report, "three")["metrics"]["pass_rate"], 1.0);
     assert!(report["warnings"].to_string().contains("run again"), "{}", report["warnings"]);
     let made = asked(&scratch);

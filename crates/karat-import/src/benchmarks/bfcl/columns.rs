@@ -1,6 +1,6 @@
 //! The columns of the leaderboard: categories, weighted as BFCL weights them.
 
-use karat_core::aggregate::{LEVEL, better};
+use karat_core::aggregate::{self, LEVEL};
 use karat_core::report::{Interval, Measured, Slice};
 use karat_metrics::MetricId;
 
@@ -129,17 +129,7 @@ fn mean(parts: &[&Measured], weights: Weights) -> Option<Measured> {
         level: LEVEL,
         method: "mover_wilson".to_owned(),
     };
-    Some(Measured {
-        id: METRIC,
-        value: Some(value),
-        n,
-        better: better(&METRIC),
-        per_run: Vec::new(),
-        interval: Some(interval),
-        count: None,
-        undefined: None,
-        left_out: 0,
-    })
+    Some(Measured { interval: Some(interval), ..aggregate::value(METRIC, Some(value), n, "") })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Several systems on the same data: values with their intervals, and the pairs.
 
-use karat_core::aggregate::better;
+use karat_core::aggregate;
 use karat_core::leaderboard::{Leaderboard, Pairing, Standing};
 use karat_core::report::Measured;
 
@@ -40,15 +40,6 @@ pub(in crate::html) fn leaderboard(table: &Leaderboard) -> Vec<Figure> {
 }
 
 fn as_measured(id: &str, row: &Standing) -> Measured {
-    Measured {
-        id: id.into(),
-        value: Some(row.value),
-        n: row.n,
-        better: better(id),
-        per_run: Vec::new(),
-        interval: row.interval.clone(),
-        count: None,
-        undefined: None,
-        left_out: 0,
-    }
+    let interval = row.interval.clone();
+    Measured { interval, ..aggregate::value(id.into(), Some(row.value), row.n, "") }
 }

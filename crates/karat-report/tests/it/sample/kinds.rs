@@ -45,12 +45,10 @@ fn counts(list: &[(&str, u64)]) -> BTreeMap<String, u64> {
 fn item(id: &str, tags: &[(&str, &str)], scores: &[(&str, Option<f64>)], seen: Observed) -> Item {
     Item {
         id: text(id),
-        group: None,
         tags: map(tags),
         metrics: scores.iter().map(|(id, score)| ((*id).into(), *score)).collect(),
-        per_run: Vec::new(),
         observed: Some(seen),
-        error: None,
+        ..Item::default()
     }
 }
 

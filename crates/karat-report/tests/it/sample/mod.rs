@@ -187,9 +187,8 @@ fn query(id: &str, scores: [Option<f64>; 3], ranking: Ranking) -> Item {
         group: Some("files".to_owned()),
         tags: map(&[("kind", if id < "q-3" { "direct" } else { "paraphrase" }), ("split", "test")]),
         metrics: metrics.iter().map(|id| (*id).into()).zip(scores).collect(),
-        per_run: Vec::new(),
         observed: Some(Observed::Ranking(ranking)),
-        error: None,
+        ..Item::default()
     }
 }
 

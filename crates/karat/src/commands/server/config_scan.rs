@@ -11,7 +11,7 @@ use karat_report::sarif;
 use karat_server::{config_scan, probe};
 use serde_json::json;
 
-use super::scan;
+use super::probing;
 use crate::cli::ScanArgs;
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
@@ -41,7 +41,10 @@ pub(super) fn of_file(
     let findings: Vec<&Finding> = judged.iter().flat_map(|(_, _, findings)| findings).collect();
     if let Some(file) = &arguments.sarif {
         let rules = config_scan::rules();
-        write_atomic(file, sarif::document(&scan::log(&rules, &findings)).as_bytes())?;
+        write_atomic(
+            file,
+            sarif::document(&probing::log(&rules, findings.iter().copied())).as_bytes(),
+        )?;
     }
     if terminal.json() {
         let servers: Vec<serde_json::Value> = judged

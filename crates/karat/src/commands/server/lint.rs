@@ -14,7 +14,7 @@ use karat_server::lint::{self, Outcome, Settings};
 use serde_json::Value;
 
 use super::recording::Recording;
-use super::{detectors, target};
+use super::{detectors, probing, target};
 use crate::cli::{FailOn, LintArgs};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
@@ -26,7 +26,7 @@ const FOLDED: usize = 3;
 /// Lints a server or a file of definitions.
 pub(crate) fn lint(arguments: &LintArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     if arguments.findings.rules {
-        terminal.print(&super::probing::rules(&detectors::rules()))?;
+        terminal.print(&probing::rules(&detectors::rules()))?;
         return Ok(Exit::Pass);
     }
     check_allowed(&arguments.findings.allow)?;
@@ -52,7 +52,10 @@ pub(crate) fn lint(arguments: &LintArgs, terminal: &Terminal) -> Result<Exit, St
         }
     };
     if let Some(path) = &arguments.findings.sarif {
-        write_atomic(path, sarif::document(&log(&outcome)).as_bytes())?;
+        write_atomic(
+            path,
+            sarif::document(&probing::log(&detectors::rules(), &outcome.findings)).as_bytes(),
+        )?;
     }
     if terminal.json() {
         terminal.print_json(&outcome)?;
@@ -217,29 +220,4 @@ fn text(source: &str, outcome: &Outcome) -> String {
         .collect();
     let _ = writeln!(out, "most tokens: {}", named.join(", "));
     out
-}
-
-fn log(outcome: &Outcome) -> sarif::Log<'_> {
-    sarif::Log {
-        rules: detectors::rules()
-            .iter()
-            .map(|rule| sarif::Rule {
-                id: rule.id,
-                summary: rule.summary,
-                help: rule.help,
-                level: rule.severity.name(),
-            })
-            .collect(),
-        results: outcome
-            .findings
-            .iter()
-            .map(|finding| sarif::Result {
-                rule: &finding.rule,
-                level: finding.severity.name(),
-                message: &finding.message,
-                subject: &finding.tool,
-                at: &finding.at,
-            })
-            .collect(),
-    }
 }

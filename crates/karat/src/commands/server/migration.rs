@@ -11,7 +11,7 @@ use karat_server::probe;
 use serde_json::json;
 
 use super::recording::Recording;
-use super::{probing, scan, target};
+use super::{probing, target};
 use crate::cli::MigrationArgs;
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
@@ -39,7 +39,10 @@ pub(crate) fn migration(arguments: &MigrationArgs, terminal: &Terminal) -> Resul
     found.findings.retain(|finding| !arguments.findings.allow.contains(&finding.rule));
     let findings: Vec<&Finding> = found.findings.iter().collect();
     if let Some(path) = &arguments.findings.sarif {
-        write_atomic(path, sarif::document(&scan::log(&rules, &findings)).as_bytes())?;
+        write_atomic(
+            path,
+            sarif::document(&probing::log(&rules, findings.iter().copied())).as_bytes(),
+        )?;
     }
     if terminal.json() {
         terminal.print_json(&json!({

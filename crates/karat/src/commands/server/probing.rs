@@ -190,15 +190,12 @@ pub(super) fn listed(findings: &[Finding]) -> String {
     out
 }
 
-fn write_sarif(path: &Path, rules: &[&Rule], findings: &[Finding]) -> Result<(), Stop> {
-    let messages: Vec<String> = findings
-        .iter()
-        .map(|finding| match finding.replay.as_str() {
-            "" => finding.message.clone(),
-            replay => format!("{} (again: {replay})", finding.message),
-        })
-        .collect();
-    let log = sarif::Log {
+/// Findings as SARIF.
+pub(super) fn log<'a>(
+    rules: &[&'a Rule],
+    findings: impl IntoIterator<Item = &'a Finding>,
+) -> sarif::Log<'a> {
+    sarif::Log {
         rules: rules
             .iter()
             .map(|rule| sarif::Rule {
@@ -209,17 +206,27 @@ fn write_sarif(path: &Path, rules: &[&Rule], findings: &[Finding]) -> Result<(),
             })
             .collect(),
         results: findings
-            .iter()
-            .zip(&messages)
-            .map(|(finding, message)| sarif::Result {
+            .into_iter()
+            .map(|finding| sarif::Result {
                 rule: &finding.rule,
                 level: finding.severity.name(),
-                message,
+                message: &finding.message,
                 subject: &finding.tool,
                 at: &finding.at,
             })
             .collect(),
+    }
+}
+
+fn write_sarif(path: &Path, rules: &[&Rule], findings: &[Finding]) -> Result<(), Stop> {
+    let shown = |finding: &Finding| match finding.replay.as_str() {
+        "" => finding.clone(),
+        replay => {
+            let message = format!("{} (again: {replay})", finding.message);
+            Finding { message, ..finding.clone() }
+        }
     };
-    write_atomic(path, sarif::document(&log).as_bytes())?;
+    let findings: Vec<Finding> = findings.iter().map(shown).collect();
+    write_atomic(path, sarif::document(&log(rules, &findings)).as_bytes())?;
     Ok(())
 }

@@ -111,7 +111,10 @@ fn write_files(
     document: &CheckReport,
 ) -> Result<(), Stop> {
     if let Some(path) = &arguments.sarif {
-        write_atomic(path, sarif::document(&log(rules, findings)).as_bytes())?;
+        write_atomic(
+            path,
+            sarif::document(&probing::log(rules, findings.iter().copied())).as_bytes(),
+        )?;
     }
     for path in &arguments.outputs {
         let rendered = Output::of(path).and_then(|output| output.render(document));
@@ -341,31 +344,6 @@ fn counts(
     };
     let _ = writeln!(out, "{tools}, {} tokens of definitions", linted.tokens);
     out
-}
-
-/// Findings as SARIF.
-pub(super) fn log<'a>(rules: &[&'a Rule], findings: &[&'a Finding]) -> sarif::Log<'a> {
-    sarif::Log {
-        rules: rules
-            .iter()
-            .map(|rule| sarif::Rule {
-                id: rule.id,
-                summary: rule.summary,
-                help: rule.help,
-                level: rule.severity.name(),
-            })
-            .collect(),
-        results: findings
-            .iter()
-            .map(|finding| sarif::Result {
-                rule: &finding.rule,
-                level: finding.severity.name(),
-                message: &finding.message,
-                subject: &finding.tool,
-                at: &finding.at,
-            })
-            .collect(),
-    }
 }
 
 #[cfg(test)]

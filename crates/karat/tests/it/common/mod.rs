@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use assert_cmd::Command;
+use serde_json::Value;
 use tempfile::TempDir;
 
 pub(crate) use find::test_server;
@@ -44,6 +45,12 @@ impl Scratch {
 
     pub(crate) fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// The only report of the last run.
+    pub(crate) fn report(&self) -> Value {
+        let document: Value = serde_json::from_str(&self.read("karat-report/report.json")).unwrap();
+        document["reports"][0].clone()
     }
 
     /// Writes the script of a server, and returns the command that starts it over stdio in this folder.
@@ -109,6 +116,22 @@ impl Scratch {
     }
 }
 
+/// A metric of a report.
+pub(crate) fn metric<'a>(report: &'a Value, id: &str) -> &'a Value {
+    with_id(&report["metrics"], id)
+}
+
+/// An item of a report.
+pub(crate) fn item<'a>(report: &'a Value, id: &str) -> &'a Value {
+    with_id(&report["items"], id)
+}
+
+fn with_id<'a>(list: &'a Value, id: &str) -> &'a Value {
+    let list = list.as_array().unwrap();
+    let ids: Vec<&Value> = list.iter().map(|one| &one["id"]).collect();
+    list.iter().find(|one| one["id"] == id).unwrap_or_else(|| panic!("no {id}: {ids:?}"))
+}
+
 /// The built karat at another place, as a file of its own: a link would lead back.
 pub(crate) fn install(root: &Scratch, name: &str) {
     let built = assert_cmd::cargo::cargo_bin("karat");
@@ -153,9 +176,16 @@ impl Ran {
         self
     }
 
-    pub(crate) fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout)
-            .unwrap_or_else(|error| panic!("{error}: {}", self.stdout))
+            .unwrap_or_else(|error| panic!("{error}: {}{}", self.stdout, self.stderr))
+    }
+
+    /// The only report of a document.
+    pub(crate) fn report(&self) -> Value {
+        let document = self.json();
+        assert_eq!(document["schema"], "karat.check/1");
+        document["reports"][0].clone()
     }
 
     /// A run that was not measured, for a reason with all of these words.
