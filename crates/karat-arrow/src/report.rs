@@ -253,7 +253,8 @@ impl<'p> Values<'p> {
         let sums: Vec<(f64, f64)> =
             self.groups.iter().map(|sum| (sum.sum.value(), sum.n as f64)).collect();
         let bootstrap = Bootstrap { seed, confidence: LEVEL, ..Bootstrap::default() };
-        Some(Interval::new(bootstrap.pooled_mean(&sums).ok()?, "bootstrap_clustered"))
+        let found = Interval::new(bootstrap.pooled_mean(&sums).ok()?, "bootstrap_clustered");
+        Some(found).filter(Interval::has_width)
     }
 
     /// Student's interval over groups: of the mean as a ratio of sums, whose error comes from how far

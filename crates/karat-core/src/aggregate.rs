@@ -187,7 +187,7 @@ fn interval(
 ) -> Option<Interval> {
     let binary = values.iter().all(|value| *value == 0.0 || *value == 1.0);
     let spread = values.iter().any(|value| *value != values[0]);
-    // A bootstrap of values that are all alike has no width, which would claim certainty.
+    // Shares that are all alike still have Wilson's.
     if binary && (count.is_some() || !spread) {
         return wilson(count.unwrap_or_else(|| self::count(scored)));
     }
@@ -197,16 +197,17 @@ fn interval(
     paired_interval(values, &groups(scored.iter().map(|(item, _)| *item)), seed)
 }
 
-/// Bootstrap interval of a mean, over whole groups where any group has more than one item.
+/// Bootstrap interval of a mean, over whole groups where any group has more than one item. None where it has no
+/// width: values or groups that are all alike say nothing of others.
 pub(crate) fn paired_interval(values: &[f64], groups: &[usize], seed: u64) -> Option<Interval> {
     let bootstrap = Bootstrap { seed, confidence: LEVEL, ..Bootstrap::default() };
     let distinct = groups.iter().collect::<std::collections::BTreeSet<_>>().len();
-    if distinct < groups.len() && distinct > 1 {
-        let found = bootstrap.clustered_mean(values, groups).ok()?;
-        Some(Interval::new(found, "bootstrap_clustered"))
+    let found = if distinct < groups.len() && distinct > 1 {
+        Interval::new(bootstrap.clustered_mean(values, groups).ok()?, "bootstrap_clustered")
     } else {
-        Some(Interval::new(bootstrap.mean(values).ok()?, "bootstrap"))
-    }
+        Interval::new(bootstrap.mean(values).ok()?, "bootstrap")
+    };
+    Some(found).filter(Interval::has_width)
 }
 
 /// A number for each item, equal where the items share a group.

@@ -311,7 +311,7 @@ fn paired_test(paired: &Paired<'_>, seed: u64) -> Option<(f64, &'static str)> {
 /// The interval of a change; none where the value is not a mean of items.
 ///
 /// # Errors
-/// The reason, where few groups changed alike.
+/// The reason, where all items or groups changed alike: nothing is known of their spread.
 fn interval(paired: &Paired<'_>, seed: u64) -> Result<Option<Interval>, String> {
     if paired.pairs.is_empty() || !paired.is_mean() {
         return Ok(None);
@@ -324,17 +324,25 @@ fn interval(paired: &Paired<'_>, seed: u64) -> Result<Option<Interval>, String> 
             method: "no_change".to_owned(),
         }));
     }
-    match paired.blocks(Pair::change).len() {
-        groups if groups < FEWEST_TO_DRAW && groups < paired.pairs.len() => {
-            paired.interval_of_few_groups().map(Some).ok_or_else(|| {
-                format!(
-                    "{groups} groups of items that succeed or fail together changed in the same way: too \
-                     few for an interval"
-                )
-            })
-        }
-        _ => Ok(paired.interval(seed)),
+    let (items, blocks) = (paired.pairs.len(), paired.blocks(Pair::change).len());
+    if blocks < FEWEST_TO_DRAW && blocks < items {
+        return paired.interval_of_few_groups().map(Some).ok_or_else(|| {
+            format!(
+                "{blocks} groups of items that succeed or fail together changed in the same way: too \
+                 few for an interval"
+            )
+        });
     }
+    paired.interval(seed).map(Some).ok_or_else(|| match items {
+        1 => "one item is too few for an interval".to_owned(),
+        _ if blocks < items => format!(
+            "all {blocks} groups of items that succeed or fail together changed by the same amount: the \
+             spread of others is unknown"
+        ),
+        _ => format!(
+            "all {items} items changed by the same amount: the spread of others is unknown"
+        ),
+    })
 }
 
 #[cfg(test)]

@@ -197,6 +197,13 @@ impl Interval {
         let stats::Interval { low, high } = found;
         Interval { low, high, level: LEVEL, method: method.to_owned() }
     }
+
+    /// Returns whether it has a width, beyond rounding. Resampling equal values gives none, which would claim
+    /// certainty.
+    #[must_use]
+    pub fn has_width(&self) -> bool {
+        self.high - self.low > 1e-12
+    }
 }
 
 /// Hits out of a number of trials.

@@ -1,13 +1,14 @@
 //! Requests and answers as JSON lines, with a program that is kept running.
 //!
-//! Answers may come in any order and are matched by their id. The adapter reads the lines; this module
-//! matches them to requests, rejects lines that are not answers, and fails what is still waiting when
-//! the program is gone.
+//! Answers may come in any order and are matched by their id, and by `run` where an answer repeats that of
+//! its question. A question that timed out keeps its place: the answer that comes too late is its own, not
+//! that of the next question with the id. The adapter reads the lines; this module matches them to
+//! requests, rejects lines that are not answers, and fails what is still waiting when the program is gone.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tokio::process::ChildStdin;
 use tokio::sync::oneshot;
 
@@ -31,32 +32,86 @@ pub fn quoted(text: &str) -> String {
     clip(&printable(text), QUOTED).into_owned()
 }
 
-/// The requests without an answer. Answers are matched by id, the oldest request first.
+/// The run that a question or an answer names.
+#[derive(Deserialize)]
+struct Run {
+    #[serde(default)]
+    run: Option<u64>,
+}
+
+fn run_of(line: &str) -> Option<u64> {
+    serde_json::from_str::<Run>(line).ok()?.run
+}
+
+/// A request without an answer. Without a sender, or if nobody listens to it, its answer is not wanted.
+struct Pending<A> {
+    run: Option<u64>,
+    sender: Option<oneshot::Sender<Reply<A>>>,
+}
+
+impl<A> Pending<A> {
+    fn is_wanted(&self) -> bool {
+        self.sender.as_ref().is_some_and(|sender| !sender.is_closed())
+    }
+}
+
+/// The requests without an answer. Answers are matched by id and run, the oldest request first.
 struct Waiting<A> {
-    by_id: HashMap<String, VecDeque<oneshot::Sender<Reply<A>>>>,
+    by_id: HashMap<String, VecDeque<Pending<A>>>,
     order: VecDeque<String>,
-    /// Every id that was ever sent: an answer to another one is a mistake, not a late answer.
-    asked: HashSet<String>,
+    /// Every id that was ever sent, with its runs: an answer to another one is a mistake, not a late answer.
+    asked: HashMap<String, BTreeSet<u64>>,
     /// The reason why no more answers will come.
     closed: Option<String>,
 }
 
-impl<A> Waiting<A> {
-    fn answer(&mut self, id: &str, mut reply: Reply<A>) {
-        if !self.asked.contains(id) {
-            return self.reject(format!("it answered the unknown id {}", quoted(id)));
+impl<A> Default for Waiting<A> {
+    fn default() -> Waiting<A> {
+        Waiting {
+            by_id: HashMap::new(),
+            order: VecDeque::new(),
+            asked: HashMap::new(),
+            closed: None,
         }
-        // An answer without a waiting request came too late: the request timed out.
-        if let Some(queue) = self.by_id.get_mut(id) {
-            while let Some(sender) = queue.pop_front() {
-                match sender.send(reply) {
-                    Ok(()) => break,
-                    Err(unwanted) => reply = unwanted,
-                }
-            }
-            if queue.is_empty() {
-                self.by_id.remove(id);
-            }
+    }
+}
+
+impl<A> Waiting<A> {
+    fn ask(&mut self, id: &str, run: Option<u64>) -> oneshot::Receiver<Reply<A>> {
+        let (sender, receiver) = oneshot::channel();
+        let pending = Pending { run, sender: Some(sender) };
+        self.by_id.entry(id.to_owned()).or_default().push_back(pending);
+        self.order.push_back(id.to_owned());
+        self.asked.entry(id.to_owned()).or_default().extend(run);
+        receiver
+    }
+
+    /// Gives the reply to the request that it answers. `named` is the run that the answer names.
+    fn answer(&mut self, id: &str, named: impl FnOnce() -> Option<u64>, reply: Reply<A>) {
+        let Some(runs) = self.asked.get(id) else {
+            return self.reject(format!("it answered the unknown id {}", quoted(id)));
+        };
+        // An answer without a request was given before: the program repeats itself.
+        let Some(queue) = self.by_id.get_mut(id) else { return };
+        let named = if runs.len() > 1 { named() } else { None };
+        let place = match named.filter(|run| runs.contains(run)) {
+            Some(run) => queue.iter().position(|pending| pending.run == Some(run)),
+            None => Some(0),
+        };
+        let Some(run) = place.and_then(|place| Some(queue.get(place)?.run)) else { return };
+        // Of several attempts at one run, the answer to the first will do for the second, whose own answer
+        // then takes the place that is left.
+        let mut attempts = queue.iter_mut().filter(|pending| pending.run == run);
+        let wanted = attempts.find(|pending| pending.is_wanted());
+        if let Some(sender) = wanted.and_then(|pending| pending.sender.take()) {
+            // Refused only if the request timed out just now.
+            let _ = sender.send(reply);
+        }
+        if let Some(place) = place {
+            queue.remove(place);
+        }
+        if queue.is_empty() {
+            self.by_id.remove(id);
         }
         if let Some(at) = self.order.iter().position(|waiting| waiting == id) {
             self.order.remove(at);
@@ -66,7 +121,7 @@ impl<A> Waiting<A> {
     /// A line without an id fails the oldest request.
     fn reject(&mut self, message: String) {
         if let Some(id) = self.order.front().cloned() {
-            self.answer(&id, Err(Failure::new(FailureClass::InvalidAnswer, message)));
+            self.answer(&id, || None, Err(Failure::new(FailureClass::InvalidAnswer, message)));
         }
     }
 
@@ -115,12 +170,7 @@ impl<A: Send + 'static> Exchange<A> {
         read: Read<A>,
     ) -> Result<Exchange<A>, String> {
         let (mut process, stdin, mut lines) = Process::start(program)?;
-        let waiting = Arc::new(Mutex::new(Waiting {
-            by_id: HashMap::new(),
-            order: VecDeque::new(),
-            asked: HashSet::new(),
-            closed: None,
-        }));
+        let waiting = Arc::new(Mutex::new(Waiting::default()));
         let shared = Arc::clone(&waiting);
         let reader = task::spawn(async move {
             let lock = || shared.lock().unwrap_or_else(PoisonError::into_inner);
@@ -133,7 +183,7 @@ impl<A: Send + 'static> Exchange<A> {
                         lock().reject(format!("not an answer ({expected}): {}", quoted(&line)));
                     }
                     Line::Text(line) => match read(&line) {
-                        Ok((id, reply)) => lock().answer(&id, reply),
+                        Ok((id, reply)) => lock().answer(&id, || run_of(&line), reply),
                         Err(problem) => {
                             lock().reject(format!("not an answer ({problem}): {}", quoted(&line)));
                         }
@@ -148,7 +198,8 @@ impl<A: Send + 'static> Exchange<A> {
         Ok(Exchange { stdin: tokio::sync::Mutex::new(stdin), waiting, reader, redactor })
     }
 
-    /// Sends one request, which must hold the id, and waits for its answer.
+    /// Sends one request, which must hold the id, and waits for its answer. If it is sent again, `run` in it
+    /// tells the answers apart.
     pub async fn ask(&self, id: &str, question: &impl Serialize) -> Reply<A> {
         let reply = self.exchange(id, question).await;
         reply.map_err(|failure| Failure {
@@ -166,16 +217,13 @@ impl<A: Send + 'static> Exchange<A> {
         let line = serde_json::to_string(question).map_err(|error| {
             Failure::lost(format!("the request cannot be written as JSON: {error}"))
         })?;
-        let (sender, receiver) = oneshot::channel();
-        {
+        let receiver = {
             let mut waiting = self.lock();
             if let Some(reason) = &waiting.closed {
                 return Err(Failure::lost(reason.clone()));
             }
-            waiting.by_id.entry(id.to_owned()).or_default().push_back(sender);
-            waiting.order.push_back(id.to_owned());
-            waiting.asked.insert(id.to_owned());
-        }
+            waiting.ask(id, run_of(&line))
+        };
         let written = write_line(&mut *self.stdin.lock().await, &line).await;
         match receiver.await {
             Ok(reply) => reply,
@@ -199,5 +247,72 @@ impl<A> Drop for Exchange<A> {
     fn drop(&mut self) {
         // The reader owns the process; ending it kills the program and its children.
         self.reader.abort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Receiver = oneshot::Receiver<Reply<u32>>;
+
+    /// The answer that a request has by now.
+    fn now(receiver: &mut Receiver) -> Option<u32> {
+        receiver.try_recv().ok().map(|reply| reply.unwrap())
+    }
+
+    #[test]
+    fn an_answer_that_comes_too_late_is_not_that_of_a_later_run() {
+        let mut waiting = Waiting::default();
+        drop(waiting.ask("q", Some(0)));
+        let mut second = waiting.ask("q", Some(1));
+        waiting.answer("q", || None, Ok(10));
+        assert_eq!(now(&mut second), None, "run 1 has the answer to run 0");
+        waiting.answer("q", || None, Ok(11));
+        assert_eq!(now(&mut second), Some(11));
+        assert!(waiting.by_id.is_empty() && waiting.order.is_empty());
+    }
+
+    #[test]
+    fn an_answer_that_names_its_run_is_given_to_it_in_any_order() {
+        let mut waiting = Waiting::default();
+        drop(waiting.ask("q", Some(0)));
+        let (mut second, mut third) = (waiting.ask("q", Some(1)), waiting.ask("q", Some(2)));
+        waiting.answer("q", || Some(2), Ok(12));
+        waiting.answer("q", || Some(1), Ok(11));
+        assert_eq!((now(&mut second), now(&mut third)), (Some(11), Some(12)));
+        // Given once more, an answer is dropped, whoever waits by then.
+        let mut fourth = waiting.ask("q", Some(3));
+        waiting.answer("q", || Some(2), Ok(12));
+        assert_eq!(now(&mut fourth), None);
+        waiting.answer("q", || Some(3), Ok(13));
+        assert_eq!(now(&mut fourth), Some(13));
+    }
+
+    #[test]
+    fn a_second_attempt_takes_the_late_answer_to_the_first_and_owes_its_own() {
+        let mut waiting = Waiting::default();
+        drop(waiting.ask("q", Some(0)));
+        let mut again = waiting.ask("q", Some(0));
+        waiting.answer("q", || None, Ok(10));
+        assert_eq!(now(&mut again), Some(10));
+        let mut next = waiting.ask("q", Some(1));
+        waiting.answer("q", || None, Ok(10));
+        assert_eq!(now(&mut next), None, "run 1 has the second answer to run 0");
+        waiting.answer("q", || None, Ok(11));
+        assert_eq!(now(&mut next), Some(11));
+    }
+
+    #[test]
+    fn a_run_that_is_not_a_number_or_was_never_asked_is_not_one() {
+        assert_eq!(run_of(r#"{"id": "q", "run": 3}"#), Some(3));
+        assert_eq!(run_of(r#"{"id": "q", "run": "third"}"#), None);
+        let mut waiting = Waiting::default();
+        drop(waiting.ask("p", Some(0)));
+        let mut one = waiting.ask("q", Some(0));
+        let mut two = waiting.ask("q", Some(1));
+        waiting.answer("q", || Some(77), Ok(10));
+        waiting.answer("q", || None, Ok(11));
+        assert_eq!((now(&mut one), now(&mut two)), (Some(10), Some(11)));
     }
 }

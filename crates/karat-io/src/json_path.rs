@@ -79,6 +79,12 @@ impl JsonPath {
         self.steps.is_empty()
     }
 
+    /// The parts between the `*`: of `a[*].b[*]` the paths `a`, `b` and `$`. None of them leads to several.
+    pub fn between_stars(&self) -> Vec<JsonPath> {
+        let parts = self.steps.split(|step| *step == Step::Every);
+        parts.map(|steps| JsonPath { steps: steps.to_vec() }).collect()
+    }
+
     /// The values that the path leads to, in order.
     pub fn find<'v>(&self, value: &'v Value) -> Vec<&'v Value> {
         let mut found = vec![value];
@@ -177,6 +183,15 @@ mod tests {
         let several = |path: &str| JsonPath::parse(path).unwrap().leads_to_several();
         assert!(several("$.a[*].b") && several("a.*"));
         assert!(!several("$.a[0].b") && !several("$") && !several("['*']"));
+    }
+
+    #[test]
+    fn a_path_is_divided_at_every_star() {
+        let parts = |path: &str| JsonPath::parse(path).unwrap().between_stars();
+        let path = |text: &str| JsonPath::parse(text).unwrap();
+        assert_eq!(parts("a[0].b[*].c.*"), [path("a[0].b"), path("c"), path("$")]);
+        assert_eq!(parts("*"), [path("$"), path("$")]);
+        assert_eq!(parts("['a.*']"), [path("['a.*']")]);
     }
 
     #[test]

@@ -121,8 +121,8 @@ impl Reply {
             .collect()
     }
 
-    /// The structured content, if there is one.
+    /// The structured content, if there is one. Some servers write null where they have none.
     pub fn structured(&self) -> Option<&Value> {
-        self.raw.get("structuredContent")
+        self.raw.get("structuredContent").filter(|content| !content.is_null())
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! An oracle must be perfect, a random ranking must score what chance gives, and the built-in engine
 //! must not be better without descriptions than with them. The bounds are computed from the data, so
-//! that they hold on a corpus of ten tools as well as on one of a thousand.
+//! that they hold on a corpus of ten tools as well as on one of a thousand. The last one also depends on how
+//! the descriptions are written: on data of others, under a search of others, it is a remark.
 
 use karat_core::aggregate::better;
 use karat_core::report::{Control, Measured};
@@ -41,14 +42,31 @@ const DOUBT: f64 = 0.01;
 /// The most queries that an engine is asked again for a control: far more than a doubt needs.
 pub(crate) const ENOUGH: usize = 1_000;
 
+/// The demand on the built-in engine without descriptions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Demand {
+    /// It must not be better than with them: the engine is measured, or the data is known to suit it.
+    MustHold,
+    /// It may be, where descriptions name other tools and another search is measured.
+    MayDiffer,
+}
+
+/// The controls, and a doubt that is none of the harness.
+#[derive(Debug, Default)]
+pub(crate) struct Proofs {
+    pub(crate) controls: Vec<Control>,
+    pub(crate) doubt: Option<String>,
+}
+
 /// Runs all controls. Where nothing is to be found, no ranking has a score, and there is nothing to hold
 /// them to.
-pub(crate) fn run(dataset: &Dataset, limit: usize, seed: u64) -> Vec<Control> {
+pub(crate) fn run(dataset: &Dataset, limit: usize, seed: u64, demand: Demand) -> Proofs {
     let mut labels = dataset.queries.iter().flat_map(|query| &query.labels);
     if !labels.any(|label| label.relevance > 0) {
-        return Vec::new();
+        return Proofs::default();
     }
-    vec![oracle(dataset), random(dataset, limit, seed), without_descriptions(dataset, limit, seed)]
+    let (degraded, doubt) = without_descriptions(dataset, limit, seed, demand);
+    Proofs { controls: vec![oracle(dataset), random(dataset, limit, seed), degraded], doubt }
 }
 
 /// The right tools, best first: nothing can be better.
@@ -157,8 +175,13 @@ fn chance(tools: usize, relevant: usize, limit: usize) -> Chance {
 }
 
 /// The built-in engine without descriptions must not beat itself with them. Of many queries, as many as
-/// are enough are asked, spread evenly.
-fn without_descriptions(dataset: &Dataset, limit: usize, seed: u64) -> Control {
+/// are enough are asked, spread evenly. Where it may, a remark says so instead.
+fn without_descriptions(
+    dataset: &Dataset,
+    limit: usize,
+    seed: u64,
+    demand: Demand,
+) -> (Control, Option<String>) {
     let search = |fields| {
         let engine = Bm25::build(&dataset.tools, fields);
         let queries = dataset.queries.iter().step_by(dataset.queries.len().div_ceil(ENOUGH).max(1));
@@ -176,15 +199,22 @@ fn without_descriptions(dataset: &Dataset, limit: usize, seed: u64) -> Control {
         .filter_map(|(with, without)| Some(with[MRR]? - without[MRR]?))
         .collect();
     let better = stats::sign_flip(&losses, Alternative::Less, 20, 2_000, seed);
-    Control {
-        name: "descriptions-removed".to_owned(),
-        expected: format!(
-            "mrr is no better than with descriptions ({:.3})",
-            value(&full, &JUDGED[MRR].to_string())
-        ),
-        ok: better.is_ok_and(|test| test.p > DOUBT),
-        metrics: averages(&without),
-    }
+    let holds = better.is_ok_and(|test| test.p > DOUBT);
+    let metrics = averages(&without);
+    let mrr = JUDGED[MRR].to_string();
+    let (with, without) = (value(&full, &mrr), value(&metrics, &mrr));
+    let doubt = (!holds && demand == Demand::MayDiffer).then(|| {
+        format!(
+            "the built-in bm25 has mrr {without:.3} by names alone and {with:.3} with descriptions: the \
+             descriptions lead it astray, as where they name other tools; other searches may be led astray too"
+        )
+    });
+    let expected = match &doubt {
+        None => format!("mrr is no better than with descriptions ({with:.3})"),
+        Some(_) => format!("no demand on these descriptions; mrr is {with:.3} with them"),
+    };
+    let ok = holds || doubt.is_some();
+    (Control { name: "descriptions-removed".to_owned(), expected, ok, metrics }, doubt)
 }
 
 fn ranked(id: &str) -> Ranked {
@@ -269,5 +299,52 @@ mod tests {
             let control = random(&dataset, 10, seed);
             assert!(control.ok, "{seed}: {:?}", control.metrics);
         }
+    }
+
+    /// Tools whose descriptions name one another, and queries that name the right one.
+    fn misleading() -> Dataset {
+        let name = |number: usize| {
+            let letter = char::from(b"abcdefghijklmnop"[number % 16]);
+            format!("{letter}{letter}kob")
+        };
+        let tool = |number: usize| Tool {
+            tool_id: format!("s:{}", name(number)),
+            server: "s".to_owned(),
+            tool: name(number),
+            title: Some(format!("After {}", name(number + 1))),
+            description: format!("Not for {0}, {0}, {0} or {0}.", name(number + 1)),
+            input_schema: json!({}),
+            output_schema: None,
+            annotations: None,
+        };
+        let query = |number: usize| {
+            let id = format!("q{number:02}");
+            let labels = json!([{"tool_id": format!("s:{}", name(number)), "relevance": 2}]);
+            let query = json!({"id": id, "query": name(number), "labels": labels});
+            serde_json::from_value::<RawQuery>(query).unwrap().at(number)
+        };
+        Dataset {
+            reference: DatasetRef { id: "d".into(), version: "v1".into(), digest: "x".into() },
+            tools: (0..16).map(tool).collect(),
+            queries: (0..16).map(query).collect(),
+            groups: Vec::new(),
+            dangling: Vec::new(),
+            versions: Default::default(),
+            contents: Default::default(),
+        }
+    }
+
+    #[test]
+    fn descriptions_that_mislead_bm25_are_no_fault_of_another_search() {
+        let dataset = misleading();
+        let (control, doubt) = without_descriptions(&dataset, 10, 1, Demand::MustHold);
+        assert!(!control.ok && doubt.is_none(), "{control:?}");
+        let (control, doubt) = without_descriptions(&dataset, 10, 1, Demand::MayDiffer);
+        assert!(control.ok && control.expected.starts_with("no demand"), "{control:?}");
+        assert!(doubt.unwrap().contains("they name other tools"));
+        // The other controls are as hard as before.
+        let proofs = run(&dataset, 10, 1, Demand::MayDiffer);
+        assert_eq!(proofs.controls.iter().filter(|control| control.ok).count(), 3);
+        assert!(proofs.controls[0].expected.contains("mrr, ndcg@10 and map are 1"));
     }
 }

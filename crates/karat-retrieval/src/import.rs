@@ -2,8 +2,9 @@
 //!
 //! Tools come from JSON or JSON Lines, from the result of `tools/list`, or as the documents of a BEIR
 //! dataset or of TREC; queries from JSON Lines, BEIR or lines of `id<TAB>text`, their labels from the
-//! same lines or from qrels. The rules are few and said: a grade above 2 becomes 2, below 0 becomes 0,
-//! and a document without a server belongs to the one that is named.
+//! same lines or from qrels. The rules are few and said: a grade above 2 becomes 2, below 0 becomes 0, a
+//! tool without a grade is a right one, and a document without a server belongs to the one that is named.
+//! A grade or a field of a label that cannot be read is refused: guessed, a wrong tool would become right.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,10 +12,10 @@ use std::path::Path;
 use karat_core::error::EvalError;
 use karat_io::input::{self, InputError, Limits};
 use karat_io::text::count;
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::dataset::MAX_RELEVANCE;
+use crate::skills;
 
 /// The imported data, ready to be written.
 #[derive(Debug, Default, PartialEq)]
@@ -74,7 +75,7 @@ pub fn import(source: &Source<'_>) -> Result<Imported, EvalError> {
     for mut query in read_queries(&queries)? {
         query.labels.extend(labels.remove(&query.id).unwrap_or_default());
         // BEIR lists the queries of every split; those without a label are of another one.
-        if query.labels.is_empty() && qrels.is_some() {
+        if query.is_unlabelled() && qrels.is_some() {
             unlabelled += 1;
             continue;
         }
@@ -162,19 +163,25 @@ fn tool(
     mut record: Map<String, Value>,
     server: &str,
 ) -> Result<ImportedTool, InputError> {
-    let mut text = |names: &[&str]| {
-        let found = names.iter().find_map(|name| record.remove(*name).filter(|v| !v.is_null()))?;
+    let mut text = |names: &[&'static str]| {
+        let found = names
+            .iter()
+            .find_map(|name| Some((*name, record.remove(*name).filter(|value| !value.is_null())?)));
         match found {
-            Value::String(text) => Some(text),
-            Value::Number(number) => Some(number.to_string()),
-            _ => None,
+            None => Ok(None),
+            Some((_, Value::String(text))) => Ok(Some(text)),
+            Some((_, Value::Number(number))) => Ok(Some(number.to_string())),
+            Some((name, other)) => {
+                let message = format!("`{name}` is not a text: {}", clipped(&other.to_string()));
+                Err(InputError::invalid(path, format!("[{index}]"), message))
+            }
         }
     };
-    let given = text(&["tool_id", "_id", "docid", "doc_id"]);
-    let own = text(&["server", "server_name"]);
-    let name = text(&["tool", "name"]);
-    let description = text(&["description", "text", "contents"]).unwrap_or_default();
-    let title = text(&["title"]).filter(|title| !title.is_empty());
+    let given = text(&["tool_id", "_id", "docid", "doc_id"])?;
+    let own = text(&["server", "server_name"])?;
+    let name = text(&["tool", "name"])?;
+    let description = text(&["description", "text", "contents"])?.unwrap_or_default();
+    let title = text(&["title"])?.filter(|title| !title.is_empty());
     let (server, name) = match (own, name, given.as_deref().and_then(|id| id.split_once(':'))) {
         (Some(server), Some(name), _) => (server, name),
         (None, None, Some((server, name))) => (server.to_owned(), name.to_owned()),
@@ -189,14 +196,16 @@ fn tool(
             }
         },
     };
-    let schema = ["input_schema", "inputSchema", "schema", "parameters"];
-    let schema = schema.iter().find_map(|key| record.remove(*key)).unwrap_or(Value::Null);
+    let mut first = |names: &[&str]| {
+        let found = names.iter().find_map(|name| record.remove(*name).filter(|v| !v.is_null()));
+        found.unwrap_or(Value::Null)
+    };
     let mut value = json!({"server": server, "tool": name, "description": description});
     for (key, found) in [
         ("title", json!(title)),
-        ("input_schema", schema),
-        ("output_schema", record.remove("outputSchema").unwrap_or(Value::Null)),
-        ("annotations", record.remove("annotations").unwrap_or(Value::Null)),
+        ("input_schema", first(&["input_schema", "inputSchema", "schema", "parameters"])),
+        ("output_schema", first(&["output_schema", "outputSchema"])),
+        ("annotations", first(&["annotations"])),
     ] {
         if !found.is_null() {
             value[key] = found;
@@ -220,22 +229,44 @@ struct ImportedQuery {
 }
 
 impl ImportedQuery {
+    /// Returns whether nothing says what should be found.
+    fn is_unlabelled(&self) -> bool {
+        self.labels.is_empty() && !TRIGGERS.iter().any(|key| self.rest.contains_key(*key))
+    }
+
     fn value(self, path: &Path, ids: &BTreeMap<String, String>) -> Result<Value, InputError> {
         let mut labels: BTreeMap<&str, u8> = BTreeMap::new();
         let known: BTreeSet<&str> = ids.values().map(String::as_str).collect();
+        let wrong = |message: String| Err(InputError::invalid(path, self.id.as_str(), message));
         for (given, grade) in &self.labels {
             let id = ids.get(given).map(String::as_str).or(known.get(given.as_str()).copied());
             let Some(id) = id else {
-                let message = format!("labels {given:?}, which is not in the corpus");
-                return Err(InputError::invalid(path, self.id, message));
+                return wrong(format!("labels {given:?}, which is not in the corpus"));
             };
             let grade = u8::try_from((*grade).clamp(0, i64::from(MAX_RELEVANCE))).unwrap_or(0);
             if let Some(other) = labels.insert(id, grade)
                 && other != grade
             {
-                let message = format!("labels {given:?} twice, with {other} and with {grade}");
-                return Err(InputError::invalid(path, self.id, message));
+                return wrong(format!("labels {given:?} twice, with {other} and with {grade}"));
             }
+        }
+        let fires = self.rest.get(SHOULD_TRIGGER) != Some(&Value::Bool(false));
+        if let Some(skill) = self.rest.get(SKILL).and_then(Value::as_str) {
+            let id = skills::id(skill);
+            if !known.contains(id.as_str()) {
+                return wrong(format!(
+                    "names the skill {skill:?}, but {id:?} is not in the corpus"
+                ));
+            }
+            // The reader of golden files makes a label of it.
+            if labels.contains_key(id.as_str()) {
+                return wrong(format!(
+                    "labels {id:?} and names it as `skill`; one of them is enough"
+                ));
+            }
+        }
+        if let Some((id, _)) = labels.iter().find(|(_, grade)| **grade > 0 && !fires) {
+            return wrong(format!("should_trigger is false, and {id} is labelled as right"));
         }
         let labels = labels.into_iter();
         let labels: Vec<Value> =
@@ -248,17 +279,62 @@ impl ImportedQuery {
     }
 }
 
-/// A label as files have it: an id alone is right.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum RawLabel {
-    Id(String),
-    Graded {
-        #[serde(alias = "id", alias = "doc_id")]
-        tool_id: String,
-        #[serde(default, alias = "grade", alias = "score")]
-        relevance: Option<i64>,
-    },
+/// The skill that a query is about, instead of a label.
+const SKILL: &str = "skill";
+const SHOULD_TRIGGER: &str = "should_trigger";
+/// The fields that say what should be found without a label.
+const TRIGGERS: [&str; 2] = [SKILL, SHOULD_TRIGGER];
+
+/// The grade of a tool that is listed without one.
+const UNGRADED: i64 = MAX_RELEVANCE as i64;
+
+/// The labels of a query: an id alone, an id with a grade, or the grades by id.
+fn labels(given: Value) -> Result<Vec<(String, i64)>, String> {
+    match given {
+        Value::Null => Ok(Vec::new()),
+        Value::Object(grades) => {
+            let label = |(id, value): (String, Value)| grade(&id, &value).map(|grade| (id, grade));
+            grades.into_iter().map(label).collect()
+        }
+        Value::Array(list) => list.into_iter().map(label).collect(),
+        other => Err(format!("the labels are not a list: {}", clipped(&other.to_string()))),
+    }
+}
+
+fn label(given: Value) -> Result<(String, i64), String> {
+    let mut fields = match given {
+        Value::String(id) => return Ok((id, UNGRADED)),
+        Value::Object(fields) => fields,
+        other => return Err(format!("a label is not an id: {}", clipped(&other.to_string()))),
+    };
+    let shown = clipped(&Value::Object(fields.clone()).to_string());
+    let mut first = |names: [&str; 3]| names.into_iter().find_map(|name| fields.remove(name));
+    let Some(Value::String(id)) = first(["tool_id", "id", "doc_id"]) else {
+        return Err(format!("a label has no `tool_id`: {shown}"));
+    };
+    let grade = match first(["relevance", "grade", "score"]) {
+        Some(value) => grade(&id, &value)?,
+        None => UNGRADED,
+    };
+    match fields.keys().next() {
+        None => Ok((id, grade)),
+        Some(key) => Err(format!(
+            "the label of {id:?} has the unknown field {key:?}; expected `tool_id` and `relevance`"
+        )),
+    }
+}
+
+/// A grade is a whole number, however it is written: 1 or 1.0.
+fn grade(id: &str, value: &Value) -> Result<i64, String> {
+    let found = value.as_i64().or_else(|| value.as_f64().and_then(whole));
+    found.ok_or_else(|| {
+        format!("the grade of {id:?} is not a whole number: {}", clipped(&value.to_string()))
+    })
+}
+
+/// Far-off numbers end at the bounds of `i64`, and grades are clamped anyway.
+fn whole(number: f64) -> Option<i64> {
+    (number.is_finite() && number.fract() == 0.0).then_some(number as i64)
 }
 
 fn read_queries(path: &Path) -> Result<Vec<ImportedQuery>, InputError> {
@@ -287,33 +363,32 @@ fn read_queries(path: &Path) -> Result<Vec<ImportedQuery>, InputError> {
         let id = match id {
             Some(Value::String(id)) => id,
             Some(Value::Number(id)) => id.to_string(),
-            _ => format!("q{}", index + 1),
+            None | Some(Value::Null) => format!("q{}", index + 1),
+            Some(_) => {
+                let message = "the id is neither a text nor a number";
+                return Err(InputError::invalid(path, format!("[{index}]"), message));
+            }
         };
         let text = ["query", "text", "question"].iter().find_map(|key| record.remove(*key));
         let Some(Value::String(text)) = text else {
             return Err(InputError::invalid(path, id, "has no query"));
         };
         let given = ["labels", "relevant", "qrels"].iter().find_map(|key| record.remove(*key));
-        let labels = match given {
-            None | Some(Value::Null) => Vec::new(),
-            Some(Value::Object(grades)) => grades
-                .into_iter()
-                .map(|(id, grade)| (id, grade.as_i64().unwrap_or(i64::from(MAX_RELEVANCE))))
-                .collect(),
-            Some(list) => serde_json::from_value::<Vec<RawLabel>>(list)
-                .map_err(|error| InputError::invalid(path, id.as_str(), error.to_string()))?
-                .into_iter()
-                .map(|label| match label {
-                    RawLabel::Id(id) => (id, i64::from(MAX_RELEVANCE)),
-                    RawLabel::Graded { tool_id, relevance } => {
-                        (tool_id, relevance.unwrap_or(i64::from(MAX_RELEVANCE)))
-                    }
-                })
-                .collect(),
-        };
+        let labels = labels(given.unwrap_or(Value::Null))
+            .map_err(|message| InputError::invalid(path, id.as_str(), message))?;
         let mut rest = Map::new();
-        for key in ["kind", "split", "notes"] {
-            rest.extend(record.remove(key).filter(Value::is_string).map(|v| (key.to_owned(), v)));
+        for key in ["kind", "split", "notes", SKILL, SHOULD_TRIGGER] {
+            let Some(value) = record.remove(key).filter(|value| !value.is_null()) else { continue };
+            let (right, expected) = match key {
+                SHOULD_TRIGGER => (value.is_boolean(), "true or false"),
+                _ => (value.is_string(), "a text"),
+            };
+            if !right {
+                let shown = clipped(&value.to_string());
+                let message = format!("`{key}` is not {expected}: {shown}");
+                return Err(InputError::invalid(path, id, message));
+            }
+            rest.insert(key.to_owned(), value);
         }
         Ok(ImportedQuery { id, text, labels, rest })
     };
@@ -329,25 +404,18 @@ fn read_qrels(path: &Path) -> Result<BTreeMap<String, Vec<(String, i64)>>, Input
         let (query, document, grade) = match fields.as_slice() {
             [] => continue,
             // The head of a BEIR file. A line of TREC has four fields, and none is a head.
-            [_, _, grade] if number == 0 && grade.parse::<i64>().is_err() => continue,
+            [_, _, grade] if number == 0 && grade.parse::<f64>().is_err() => continue,
             [query, document, grade] | [query, _, document, grade] => (query, document, grade),
             _ => {
                 let message = "expected a query, a document and a grade";
                 return Err(InputError::invalid(path, format!("line {}", number + 1), message));
             }
         };
-        match grade.parse::<i64>() {
-            Ok(grade) => {
-                labels
-                    .entry((*query).to_owned())
-                    .or_default()
-                    .push(((*document).to_owned(), grade));
-            }
-            Err(_) => {
-                let message = format!("{grade:?} is not a grade");
-                return Err(InputError::invalid(path, format!("line {}", number + 1), message));
-            }
-        }
+        let Some(grade) = grade.parse::<f64>().ok().and_then(whole) else {
+            let message = format!("{grade:?} is not a grade");
+            return Err(InputError::invalid(path, format!("line {}", number + 1), message));
+        };
+        labels.entry((*query).to_owned()).or_default().push(((*document).to_owned(), grade));
     }
     Ok(labels)
 }
@@ -483,5 +551,105 @@ mod tests {
             let error = corpus(name, text).unwrap_err();
             assert!(error.contains(words), "{words}: {error}");
         }
+    }
+
+    /// One query over the tools `s:a`, `s:b` and `skill:pdf`.
+    fn query(fields: Value) -> Result<Value, String> {
+        let folder = folder(&[
+            (
+                "t.jsonl",
+                "{\"tool_id\":\"s:a\"}\n{\"tool_id\":\"s:b\"}\n{\"tool_id\":\"skill:pdf\"}\n",
+            ),
+            ("q.json", &json!([fields]).to_string()),
+        ]);
+        let (corpus, queries) = (folder.path().join("t.jsonl"), folder.path().join("q.json"));
+        let source = Source { corpus: &corpus, queries: Some(&queries), qrels: None, server: "s" };
+        let imported = import(&source).map_err(|error| error.to_string())?;
+        Ok(imported.queries[0].clone())
+    }
+
+    #[test]
+    fn a_whole_grade_is_a_grade_however_it_is_written() {
+        let expected =
+            json!([{"tool_id": "s:a", "relevance": 1}, {"tool_id": "s:b", "relevance": 0}]);
+        for labels in [
+            json!({"s:a": 1.0, "s:b": 0.0}),
+            json!({"s:a": 1, "s:b": -1}),
+            json!([{"tool_id": "s:a", "relevance": 1.0}, {"id": "s:b", "grade": 0.0}]),
+        ] {
+            let found = query(json!({"id": "q", "query": "x", "labels": labels})).unwrap();
+            assert_eq!(found["labels"], expected);
+        }
+    }
+
+    #[test]
+    fn a_label_that_cannot_be_read_is_refused_and_never_a_right_answer() {
+        for (labels, words) in [
+            (json!({"s:a": 2, "s:b": "0"}), r#"the grade of "s:b" is not a whole number: "0""#),
+            (json!({"s:b": 0.5}), r#"the grade of "s:b" is not a whole number: 0.5"#),
+            (json!({"s:b": false}), "not a whole number: false"),
+            (json!({"s:b": null}), "not a whole number: null"),
+            (json!([{"tool_id": "s:b", "relevance": null}]), "not a whole number: null"),
+            (
+                json!([{"tool_id": "s:b", "relevence": 0}]),
+                r#""s:b" has the unknown field "relevence""#,
+            ),
+            (json!([{"tool": "s:b", "relevance": 0}]), "has no `tool_id`"),
+            (json!([["s:b", 0]]), r#"a label is not an id: ["s:b",0]"#),
+            (json!("s:b"), "not a list"),
+        ] {
+            let error = query(json!({"id": "q7", "query": "x", "labels": labels})).unwrap_err();
+            assert!(error.contains("q7") && error.contains(words), "{words}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_should_fire_is_imported_and_a_contradiction_refused() {
+        let quiet = json!({"id": "q", "query": "x", "skill": "pdf", "should_trigger": false});
+        let found = query(quiet).unwrap();
+        assert_eq!((&found["skill"], &found["should_trigger"]), (&json!("pdf"), &json!(false)));
+        for (fields, words) in [
+            (json!({"skill": "xls"}), "skill:xls"),
+            (json!({"skill": "pdf", "labels": ["skill:pdf"]}), "one of them is enough"),
+            (json!({"should_trigger": false, "labels": ["s:a"]}), "s:a is labelled as right"),
+            (json!({"should_trigger": "no"}), "`should_trigger` is not true or false"),
+            (json!({"kind": 3}), "`kind` is not a text: 3"),
+            (json!({"id": ["q"]}), "the id is neither"),
+        ] {
+            let mut all = json!({"id": "q", "query": "x"});
+            all.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+            let error = query(all).unwrap_err();
+            assert!(error.contains(words), "{words}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_tool_keeps_all_that_can_be_measured_and_no_field_is_dropped_for_its_type() {
+        let text = "{\"name\":\"b\",\"output_schema\":{\"type\":\"object\"}}\n{\"name\":\"c\",\"outputSchema\":{}}\n";
+        let imported = corpus("t.jsonl", text).unwrap();
+        assert_eq!(imported.tools[0]["output_schema"], json!({"type": "object"}));
+        assert_eq!(imported.tools[1]["output_schema"], json!({}));
+        let error = corpus("t.json", "[{\"name\":\"b\",\"description\":[\"x\"]}]").unwrap_err();
+        assert!(error.contains(r#"[0]: `description` is not a text: ["x"]"#), "{error}");
+    }
+
+    #[test]
+    fn a_first_line_with_a_number_is_a_label_and_not_a_head() {
+        let folder = folder(&[
+            ("t.jsonl", "{\"tool_id\":\"s:a\"}\n"),
+            ("q.tsv", "1\tfind\n"),
+            ("whole.tsv", "1\ts:a\t1.0\n"),
+            ("half.tsv", "1\ts:a\t0.5\n"),
+        ]);
+        let at = |name: &str| folder.path().join(name);
+        let (corpus, queries) = (at("t.jsonl"), at("q.tsv"));
+        let run = |qrels: &str| {
+            let (qrels, queries) = (at(qrels), Some(queries.as_path()));
+            let source = Source { corpus: &corpus, queries, qrels: Some(&qrels), server: "s" };
+            import(&source).map_err(|error| error.to_string())
+        };
+        let imported = run("whole.tsv").unwrap();
+        assert_eq!(imported.queries[0]["labels"], json!([{"tool_id": "s:a", "relevance": 1}]));
+        assert!(run("half.tsv").unwrap_err().contains("\"0.5\" is not a grade"));
     }
 }

@@ -63,9 +63,11 @@ fn triggers(query: &Query, ranking: &Ranking) -> [Option<f64>; 3] {
     };
     let share = |hit: bool| if hit { 1.0 } else { 0.0 };
     let should = query.should_trigger.unwrap_or(true);
+    // Where no label is relevant, nothing that fires could be right, and the query says nothing of the search.
+    let relevant = query.labels.iter().any(|label| label.relevance > 0);
     let adjacent = query.labels.iter().any(|label| label.relevance == 0);
     [
-        should.then(|| share(fired.and_then(grade).is_some_and(|grade| grade > 0))),
+        (should && relevant).then(|| share(fired.and_then(grade).is_some_and(|grade| grade > 0))),
         (!should).then(|| share(fired.is_some())),
         adjacent.then(|| share(fired.and_then(grade) == Some(0))),
     ]
@@ -109,6 +111,25 @@ pub(crate) fn short(limit: usize, possible: usize, longest: usize) -> Option<Str
          returns pages, set `page_size` and `next` of `answer`",
         cut.join(", ")
     ))
+}
+
+/// The remark on answers that are all empty: every score of them is 0, as if the search were bad.
+pub(crate) fn silent(entries: &[Entry<Ranking>]) -> Option<String> {
+    let answers = entries.iter().filter_map(|entry| match &entry.outcome {
+        Outcome::Answer(ranking) => Some(ranking.ranked.is_empty()),
+        Outcome::Failure { .. } => None,
+    });
+    let (answered, empty) =
+        answers.fold((0, 0), |(all, empty), is| (all + 1, empty + usize::from(is)));
+    (answered > 0 && empty == answered).then(|| {
+        format!(
+            "{}: does the search read the right index, and is no limit of scores too high?",
+            match answered {
+                1 => "the only answer is empty".to_owned(),
+                n => format!("all {n} answers are empty"),
+            }
+        )
+    })
 }
 
 /// The remark on scores that increase down the list in most answers: perhaps the order is reversed.
@@ -531,9 +552,20 @@ mod tests {
             (&none, &[], [None, no, no]),
             (&none, &["s:pdf"], [None, yes, yes]),
             (&none, &["s:other"], [None, yes, no]),
+            // Without a right tool there is no miss.
+            (&query(&[]), &["s:pdf"], [None, None, None]),
+            (&query(&[("s:pdf", 0)]), &["s:pdf"], [None, None, yes]),
         ] {
             assert_eq!(triggers(query, &ranking(ids)), expected, "{ids:?}");
         }
+    }
+
+    #[test]
+    fn answers_that_are_all_empty_are_said() {
+        let said = silent(&[entry(0, &[]), entry(1, &[])]).unwrap();
+        assert!(said.starts_with("all 2 answers are empty: "), "{said}");
+        assert_eq!(silent(&[entry(0, &[]), entry(1, &["a:right"])]), None);
+        assert_eq!(silent(&[]), None);
     }
 
     #[test]

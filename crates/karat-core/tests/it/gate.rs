@@ -446,6 +446,42 @@ fn non_mean_metrics_get_no_item_interval() {
     assert!(reason.contains("within the allowed 0.1, but worse on 2"), "{reason}");
 }
 
+/// Every interval of a comparison, or the reason for none.
+fn ranges(before: &Report, after: &Report) -> Vec<String> {
+    let found = compare(&Baseline::from_report(before), after, &[]).unwrap();
+    let range = |delta: karat_core::report::Delta| match (delta.interval, delta.no_interval) {
+        (Some(interval), None) => {
+            assert!(interval.has_width() || interval.method == "no_change", "{interval:?}");
+            interval.method
+        }
+        (None, Some(reason)) => reason,
+        other => panic!("{other:?}"),
+    };
+    found.deltas.into_iter().map(range).collect()
+}
+
+#[test]
+fn a_change_that_is_the_same_everywhere_has_no_interval() {
+    let ids = ["a1", "b1", "c1", "d1", "e1", "f1", "a2", "b2", "c2", "d2", "e2", "f2"];
+    let scored = |score: &dyn Fn(&str) -> f64| {
+        report(&[ids.iter().map(|id| (*id, score(id))).collect::<Vec<_>>()])
+    };
+    let (one, half) = (scored(&|_| 1.0), scored(&|_| 0.5));
+    let reason = "all 12 items changed by the same amount: the spread of others is unknown";
+    assert_eq!(ranges(&one, &half)[0], reason);
+    let reason = "all 6 groups of items that succeed or fail together changed by the same amount: \
+                  the spread of others is unknown";
+    assert_eq!(ranges(&grouped(one), &grouped(half))[0], reason);
+    // One query got worse and one of the same group better.
+    let mixed = |better: &'static str| grouped(scored(&move |id| f64::from(id == better)));
+    assert_eq!(ranges(&mixed("a1"), &mixed("a2"))[0], reason);
+    // A single item says nothing of others, and one that differs from the rest says something.
+    let single = |score| report(&[vec![("a1", score)]]);
+    assert_eq!(ranges(&single(1.0), &single(0.5))[0], "one item is too few for an interval");
+    let (none, some) = (scored(&|_| 0.0), scored(&|id| f64::from(id == "a1")));
+    assert_eq!(ranges(&none, &some)[0], "bootstrap");
+}
+
 #[test]
 fn a_mean_over_groups_is_compared_over_groups() {
     let over_groups = |mut report: Report, value: f64| {

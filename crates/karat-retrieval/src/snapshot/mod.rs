@@ -80,6 +80,7 @@ pub(crate) fn name(definition: &Value) -> &str {
 
 /// A corpus file: the definitions of one server, or of several that each tool names.
 #[derive(Deserialize)]
+#[serde(expecting = "an object with tools, or a list of tools")]
 struct RawFile {
     server: Option<Map<String, Value>>,
     tools: Vec<Map<String, Value>>,
@@ -146,7 +147,11 @@ impl Snapshot {
     fn add(&mut self, path: &Path, text: &str) -> Result<(), InputError> {
         let format =
             Format::of(path).ok_or_else(|| InputError::UnknownFormat { path: path.to_owned() })?;
-        let raw: RawFile = input::parse(path, text, format)?;
+        let alone = format == Format::JsonLines || text.trim_start().starts_with('[');
+        let raw = match alone {
+            true => RawFile { server: None, tools: input::parse(path, text, format)? },
+            false => input::parse(path, text, format)?,
+        };
         let mut of_file = None;
         if let Some(mut about) = raw.server {
             let Some(Value::String(name)) = about.shift_remove("name") else {

@@ -230,11 +230,15 @@ fn carried_over(error: &EvalError, made: &Path, folder: &Path) -> EvalError {
     InputError::invalid(folder, "golden", advice).into()
 }
 
+/// The last version of a dataset in a folder `NAME`. Nothing is verified.
+pub fn newest(dataset: &Path) -> Option<Version> {
+    let entries = fs::read_dir(dataset).ok()?;
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).max()
+}
+
 /// The last frozen version of a dataset, verified.
 fn last_version(dataset: &Path) -> Result<Option<Version>, EvalError> {
-    let Ok(entries) = fs::read_dir(dataset) else { return Ok(None) };
-    let versions = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    let Some(last): Option<Version> = versions.max() else { return Ok(None) };
+    let Some(last) = newest(dataset) else { return Ok(None) };
     Frozen::open(&dataset.join(last.to_string()))?;
     Ok(Some(last))
 }

@@ -253,6 +253,10 @@ impl AnswerReader {
             None => value,
             Some(path) => match path.find(value).as_slice() {
                 texts if self.every_text => {
+                    // No text in a list is an empty list; no list is not.
+                    if texts.is_empty() && path.find_listed(value).is_err() {
+                        return Err(invalid(&format!("no text holds the JSON: {}", shown(value))));
+                    }
                     let texts = texts.iter().map(|text| match text {
                         Value::String(text) => json(text),
                         other => Err(invalid(&format!("no text holds the JSON: {}", shown(other)))),
@@ -430,6 +434,39 @@ mod tests {
             assert!(failure.message.contains(words), "{answer}: {}", failure.message);
         }
         assert!(reader.read(b"\xff").is_err());
+    }
+
+    #[test]
+    fn a_missing_list_within_an_answer_is_invalid_and_nothing_is_dropped_from_it() {
+        let nested = reader(json!({"ids": "servers[*].tools[*]", "id": "{^.name}:{name}"}));
+        let named = reader(json!({"ids": "results[*].id"}));
+        let texts = reader(json!({"json_at": "content[*].text", "id": "name"}));
+        let lists = [
+            (
+                &nested,
+                json!({"servers": [{"name": "a", "tools": null}, {"name": "d", "tools": []}]}),
+            ),
+            (&nested, json!({"servers": []})),
+            (&named, json!({"results": []})),
+            (&texts, json!({"content": []})),
+        ];
+        for (reader, empty) in lists {
+            assert!(ids(reader, &empty).is_empty(), "{empty}");
+        }
+        let git = json!({"name": "git", "error": "index gone"});
+        let one = json!({"name": "a", "tools": [{"name": "b"}]});
+        for (reader, answer, words) in [
+            (&nested, json!({"servers": [git]}), "no servers[*].tools[*]: {\"name\":\"git\""),
+            (&nested, json!({"servers": [one, git]}), "no servers[*].tools[*]"),
+            (&nested, json!({"servers": [{"name": "a", "tools": 3}]}), "is not a list: 3"),
+            (&named, json!({"results": [{"id": "a:b"}, {"title": "x"}]}), "no results[*].id"),
+            (&named, json!({"results": [{"id": null}]}), "no id can be made of the result null"),
+            (&texts, json!({"error": "index gone"}), "no text holds the JSON"),
+        ] {
+            let failure = reader.read(answer.to_string().as_bytes()).unwrap_err();
+            assert_eq!(failure.class, FailureClass::InvalidAnswer, "{answer}");
+            assert!(failure.message.contains(words), "{words}: {}", failure.message);
+        }
     }
 
     #[test]

@@ -23,52 +23,59 @@ pub(super) struct Found<'v> {
 #[derive(Debug)]
 pub(super) struct ListPath {
     written: String,
-    /// The path to the values that hold the lists: all but the last list.
-    outer: JsonPath,
-    inner: JsonPath,
-    /// The path as far as its first `*`: what must be there even if the list is empty.
-    head: JsonPath,
+    /// The path to the first list, from a member of it to the next one, and at last to the result.
+    parts: Vec<JsonPath>,
     every: bool,
 }
 
 impl ListPath {
     pub(super) fn parse(written: Option<&str>) -> Result<ListPath, String> {
         let written = written.unwrap_or("$");
-        let stars = |text: &str| [text.find("[*]"), text.find(".*")].into_iter().flatten().min();
-        let star = stars(written);
-        // Of `servers[*].tools[*]`, the outer path is `servers[*]` and the inner one `tools[*]`.
-        let last = written.rfind("[*]").max(written.rfind(".*")).unwrap_or(0);
-        let outer = match written[..last].rfind("[*]") {
-            Some(at) => at + "[*]".len(),
-            None => 0,
-        };
-        Ok(ListPath {
-            outer: JsonPath::parse(&written[..outer])?,
-            inner: JsonPath::parse(written[outer..].trim_start_matches('.'))?,
-            head: JsonPath::parse(&written[..star.unwrap_or(written.len())])?,
-            every: star.is_some(),
-            written: written.to_owned(),
-        })
+        let mut parts = JsonPath::parse(written)?.between_stars();
+        let every = parts.len() > 1;
+        // Without a `*` the path leads to the list itself.
+        if !every {
+            parts.extend(JsonPath::parse("$")?.between_stars());
+        }
+        Ok(ListPath { written: written.to_owned(), parts, every })
     }
 
+    /// The results, in order.
+    ///
+    /// # Errors
+    /// If any list is missing, or any member of the last one has no result. A missing list is not an empty one.
     pub(super) fn results<'v>(&self, value: &'v Value) -> Result<Vec<Found<'v>>, Failure> {
-        let heads = self.head.find(value);
-        match heads.as_slice() {
-            [] => Err(invalid(&format!("the answer has no {}: {}", self.written, shown(value)))),
-            // Some languages write an empty list as null.
-            [Value::Null] => Ok(Vec::new()),
-            [Value::Array(items)] if !self.every => {
-                Ok(items.iter().map(|result| Found { result, parent: value }).collect())
-            }
-            [Value::Array(_) | Value::Object(_)] if self.every => {
-                let of = |parent| {
-                    let results = self.inner.find(parent).into_iter();
-                    results.map(move |result| Found { result, parent })
+        // The members of the lists so far, each with the value that holds the list it is in.
+        let mut found = vec![Found { result: value, parent: value }];
+        for (number, part) in self.parts.iter().enumerate() {
+            let lists = number + 1 < self.parts.len();
+            let mut next = Vec::new();
+            for Found { result: holder, parent } in found {
+                let inner = match part.find(holder).as_slice() {
+                    [inner] => *inner,
+                    _ => {
+                        let message = format!("the answer has no {}", self.written);
+                        return Err(invalid(&format!("{message}: {}", shown(holder))));
+                    }
                 };
-                Ok(self.outer.find(value).into_iter().flat_map(of).collect())
+                let of_list = |result| Found { result, parent: holder };
+                match inner {
+                    inner if !lists => next.push(Found { result: inner, parent }),
+                    // Some languages write an empty list as null.
+                    Value::Null => {}
+                    Value::Array(items) => next.extend(items.iter().map(of_list)),
+                    Value::Object(fields) if self.every => {
+                        next.extend(fields.values().map(of_list));
+                    }
+                    other => {
+                        let message = format!("{} is not a list: {}", self.written, shown(other));
+                        return Err(invalid(&message));
+                    }
+                }
             }
-            _ => Err(invalid(&format!("{} is not a list: {}", self.written, shown(heads[0])))),
+            found = next;
         }
+        Ok(found)
     }
 }
 

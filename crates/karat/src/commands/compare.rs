@@ -212,9 +212,16 @@ fn found(
         let slices = reports.iter().flat_map(|report| &report.slices);
         slices.map(|slice| format!("{}={}", slice.by, slice.value)).collect()
     };
-    let both: Vec<String> = of(before).intersection(&of(after)).take(LISTED).cloned().collect();
+    let (before, after) = (of(before), of(after));
+    let what = match (before.contains(&wanted), after.contains(&wanted)) {
+        (false, false) => "neither report has",
+        (true, false) => "only the earlier report has",
+        (false, true) => "only the later report has",
+        (true, true) => "no metric can be compared over",
+    };
+    let both: Vec<String> = before.intersection(&after).take(LISTED).cloned().collect();
     Err(Stop::bad_input(format!(
-        "--slice: only one of the reports has {wanted:?}; both have {}",
+        "--slice: {what} {wanted:?}; both have {}",
         if both.is_empty() { "none".to_owned() } else { shown(&both.join(", ")) }
     )))
 }

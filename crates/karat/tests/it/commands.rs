@@ -104,7 +104,11 @@ fn compare_refuses_an_unknown_slice_and_an_item_twice() {
         |file: &str, slice: &str| scratch.karat(&["compare", "a.json", file, "--slice", slice]);
     let ran = compare("a.json", "kind=direct").expect(0);
     assert!(ran.stdout.contains("mrr kind=direct"), "{}", ran.stdout);
-    compare("a.json", "kind=zz").expect(2).says(&["\"kind=zz\"", "kind=direct"]);
+    compare("a.json", "kind=zz").expect(2).says(&["neither report has \"kind=zz\"", "kind=direct"]);
+    scratch.project(&GOLDEN.replace("paraphrase", "indirect"), "", BM25);
+    scratch.karat(&["check", "-o", "b.json"]).expect(0);
+    compare("b.json", "kind=paraphrase").expect(2).says(&["only the earlier report has"]);
+    compare("b.json", "kind=indirect").expect(2).says(&["only the later report has"]);
 
     let mut twice: serde_json::Value = serde_json::from_str(&scratch.read("a.json")).unwrap();
     let items = twice["reports"][0]["items"].as_array_mut().unwrap();

@@ -75,6 +75,23 @@ fn a_diff_of_threat_corpora_is_by_entry() {
 }
 
 #[test]
+fn a_corpus_of_lines_is_compared_as_any_other() {
+    let scratch = Scratch::new();
+    let line = |tool: &str, text: &str| {
+        format!(r#"{{"server": "s", "tool": "{tool}", "description": "{text}"}}"#)
+    };
+    scratch.write("a.jsonl", [line("one", "Same."), line("two", "Old.")].join("\n"));
+    scratch.write("b.json", format!("[{}, {}]", line("one", "Same."), line("two", "New.")));
+    let ran = scratch.karat(&["corpus", "diff", "a.jsonl", "b.json"]).expect(0);
+    assert!(
+        ran.stdout.starts_with("0 added, 0 removed, 1 changed (1 reworded), 1 unchanged\n~ s:two")
+    );
+    scratch.write("c.json", "3");
+    let ran = scratch.karat(&["corpus", "diff", "a.jsonl", "c.json"]).expect(2);
+    ran.says(&["c.json", "expected an object with tools, or a list of tools"]);
+}
+
+#[test]
 fn a_diff_as_json_has_both_sides() {
     let scratch = two();
     let diff = scratch.karat(&["corpus", "diff", "a", "b", "--json"]).expect(0).json();
@@ -176,4 +193,58 @@ fn freezing_a_snapshot_makes_the_next_version_and_leaves_the_last_alone() {
 
     scratch.write("data/set/v3/tools/s.json", "{}");
     freeze("a", &[]).expect(2).says(&["v3", "s.json"]);
+}
+
+/// A frozen dataset in `NAME/v1` with one tool and one query, under this licence.
+fn frozen(scratch: &Scratch, name: &str, licence: &str) -> String {
+    let folder = format!("{name}/v1");
+    let tools = json!([{"name": "a", "description": "Does it."}]);
+    scratch.write(&format!("{folder}/tools/s.json"), corpus(&tools));
+    let query = json!({"id": "q", "query": "x", "labels": [{"tool_id": "s:a", "relevance": 2}]});
+    scratch.write(&format!("{folder}/golden/g.jsonl"), query.to_string());
+    let freeze = ["corpus", "freeze", &folder, "--licence", licence, "--made", "By a test."];
+    scratch.karat(&freeze).expect(0);
+    folder
+}
+
+#[test]
+fn a_dataset_that_is_frozen_again_keeps_its_licence_and_origin() {
+    let scratch = Scratch::new();
+    let folder = frozen(&scratch, "mine", "MIT");
+    let before = scratch.read("mine/v1/manifest.toml");
+    scratch.karat(&["corpus", "freeze", &folder, "--publish"]).expect(0);
+    assert_eq!(scratch.read("mine/v1/manifest.toml"), before);
+    scratch.karat(&["corpus", "freeze", &folder, "--licence", "CC0-1.0"]).expect(0);
+    assert_eq!(scratch.read("mine/v1/manifest.toml"), before.replace("MIT", "CC0-1.0"));
+}
+
+#[test]
+fn a_restricted_licence_stays_with_everything_that_is_made_of_the_data() {
+    let scratch = Scratch::new();
+    let restricted = "restricted: no licence is stated";
+    let folder = frozen(&scratch, "theirs", restricted);
+    let before = scratch.read("theirs/v1/manifest.toml");
+    let freeze = |more: &[&str]| scratch.karat(&[&["corpus", "freeze"][..], more].concat());
+    freeze(&[&folder]).expect(0);
+    freeze(&[&folder, "--licence", "MIT"]).expect(2).says(&["stays with the data", restricted]);
+    freeze(&[&folder, "--licence", "MIT", "--publish"]).expect(2).says(&["but not publication"]);
+    freeze(&[&folder, "--publish"]).expect(2).says(&["but not publication"]);
+    assert_eq!(scratch.read("theirs/v1/manifest.toml"), before);
+
+    // As the snapshot of another dataset, as its queries, and as its version before.
+    scratch.write("new/tools/s.json", corpus(&json!([{"name": "a"}, {"name": "b"}])));
+    for (into, arguments) in
+        [("one", &[&folder[..]][..]), ("two", &["new", "--golden", &folder]), ("theirs", &["new"])]
+    {
+        let arguments = [arguments, &["--into", into]].concat();
+        freeze(&[&arguments[..], &["--licence", "MIT"]].concat()).expect(2).says(&[restricted]);
+        freeze(&arguments).expect(0);
+    }
+    for made in ["one/v1", "two/v1", "theirs/v2"] {
+        let manifest = scratch.read(&format!("{made}/manifest.toml"));
+        assert!(manifest.contains(restricted), "{manifest}");
+    }
+    // Without its queries nothing of it is left.
+    let own = ["new", "--into", "theirs", "--without-golden", "--licence", "MIT", "--publish"];
+    freeze(&own).expect(0);
 }

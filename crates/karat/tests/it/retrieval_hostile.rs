@@ -120,7 +120,7 @@ mod over_http {
         // Nothing found is a score, and what is odd about it is said.
         an_empty_list:
             || ok("[]"),
-            "", 0, [NOTHING];
+            "", 0, [NOTHING, "all 2 answers are empty"];
         null_for_an_empty_list:
             || ok(r#"{"results": null}"#),
             RESULTS, 0, [NOTHING];
@@ -146,6 +146,13 @@ mod over_http {
         no_results:
             || ok(r#"{"items": []}"#),
             RESULTS, 3, ["invalid_answer", "no results[*]"];
+        a_server_without_its_tools:
+            || ok(r#"{"servers": [{"name": "s", "error": "index gone"}]}"#),
+            "ids = \"servers[*].tools[*]\", id = \"{^.name}:{n}\"", 3,
+            ["invalid_answer", "no servers[*].tools[*]", "index gone"];
+        a_result_without_its_id:
+            || ok(r#"{"results": [{"title": "x"}, {"id": "s:create_issue"}]}"#),
+            "ids = \"results[*].id\"", 3, ["invalid_answer", "no results[*].id"];
         results_are_a_number:
             || ok(r#"{"results": 3}"#),
             RESULTS, 3, ["results[*] is not a list"];
@@ -288,6 +295,9 @@ mod over_mcp {
         structured_content:
             r#"[{result: {content: [], structuredContent: {r: ["s:create_issue", "s:list_files"]}}}]"#,
             "answer = { ids = \"r[*]\" },", 0, [READ];
+        null_for_no_structured_content:
+            r#"[{result: {content: [{type: text, text: '["s:create_issue", "s:list_files"]'}], structuredContent: null}}]"#,
+            "", 0, [READ];
         a_text_for_each_result:
             r#"[{result: {content: [{type: text, text: '"s:create_issue"'}, {type: text, text: '"s:list_files"'}]}}]"#,
             "", 3, ["2 texts instead of one", "json_at"];

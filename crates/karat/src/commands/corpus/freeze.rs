@@ -14,37 +14,79 @@ use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 
 pub(super) fn run(arguments: &FreezeArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    if arguments.publish {
-        publishable(arguments)?;
-    }
+    let words = words(arguments)?;
     match &arguments.into {
-        Some(dataset) => next_version(arguments, dataset, terminal),
-        None => in_place(arguments, terminal),
+        Some(dataset) => next_version(arguments, dataset, &words, terminal),
+        None => in_place(arguments, words, terminal),
     }
 }
 
-/// Refuses a licence that an import marked as restricted, in the manifest or on the command line.
-fn publishable(arguments: &FreezeArgs) -> Result<(), Stop> {
-    if arguments.licence == UNSTATED {
-        return Err(Stop::bad_input(format!(
-            "{}: --publish requires a licence, such as --licence CC-BY-4.0",
-            arguments.folder.display()
-        )));
+/// The licence and the origin for the manifest.
+struct Words {
+    licence: String,
+    made: String,
+}
+
+/// Takes the options, and without them the words of the manifest.
+fn words(arguments: &FreezeArgs) -> Result<Words, Stop> {
+    let given = |option: &String| (option != UNSTATED).then(|| option.clone());
+    let origins = origins(arguments);
+    // A folder that is frozen again has the origin that it had; a new version has one of its own.
+    let before = origins.first().filter(|_| arguments.into.is_none());
+    let made = given(&arguments.made).or_else(|| before.map(|manifest| manifest.made.clone()));
+    let licence = licence(arguments, given(&arguments.licence), &origins)?;
+    let unstated = || UNSTATED.to_owned();
+    Ok(Words { licence: licence.unwrap_or_else(unstated), made: made.unwrap_or_else(unstated) })
+}
+
+/// The licence for the manifest, if one is stated. One that an import marked as restricted stays with
+/// everything that is made of the data.
+fn licence(
+    arguments: &FreezeArgs,
+    given: Option<String>,
+    origins: &[Manifest],
+) -> Result<Option<String>, Stop> {
+    let refuse =
+        |why: String| Err(Stop::bad_input(format!("{}: {why}", arguments.folder.display())));
+    let kept = || origins.iter().map(|manifest| &manifest.licence);
+    let is_restricted = |licence: &&String| licence.trim_start().starts_with("restricted");
+    if let Some(restricted) = kept().chain(&given).find(is_restricted) {
+        let shown = printable(restricted);
+        if arguments.publish {
+            return refuse(format!("the licence {shown:?} allows use, but not publication"));
+        }
+        if given.as_ref().is_some_and(|given| given != restricted) {
+            return refuse(format!(
+                "the licence {shown:?} stays with the data; leave out --licence"
+            ));
+        }
+        return Ok(Some(restricted.clone()));
     }
-    let frozen = Manifest::load(&arguments.folder).ok().map(|manifest| manifest.licence);
-    let restricted = |licence: &&String| licence.trim_start().starts_with("restricted");
-    match frozen.iter().chain([&arguments.licence]).find(restricted) {
-        None => Ok(()),
-        Some(licence) => Err(Stop::bad_input(format!(
-            "{}: the licence {:?} allows use, but not publication",
-            arguments.folder.display(),
-            printable(licence)
-        ))),
+    let licence = given.clone().or_else(|| kept().find(|licence| *licence != UNSTATED).cloned());
+    if arguments.publish && licence.is_none() {
+        return refuse("--publish requires a licence, such as --licence CC-BY-4.0".to_owned());
     }
+    Ok(licence)
+}
+
+/// The manifests of everything that goes into the frozen folder.
+fn origins(arguments: &FreezeArgs) -> Vec<Manifest> {
+    let mut folders = vec![arguments.folder.clone()];
+    if let Some(dataset) = &arguments.into {
+        let last = || store::newest(dataset).map(|version| dataset.join(version.to_string()));
+        match &arguments.golden {
+            // The queries may be named by themselves, within their dataset.
+            Some(golden) => folders.extend(golden.ancestors().take(2).map(Path::to_owned)),
+            None if arguments.without_golden => {}
+            None => folders.extend(last()),
+        }
+    }
+    // A manifest that cannot be read is an error of the freeze itself.
+    folders.iter().filter_map(|folder| Manifest::load(folder).ok()).collect()
 }
 
 /// Writes the manifest. A folder that is frozen with other content is refused: that is a new version.
-fn in_place(arguments: &FreezeArgs, terminal: &Terminal) -> Result<Exit, Stop> {
+fn in_place(arguments: &FreezeArgs, words: Words, terminal: &Terminal) -> Result<Exit, Stop> {
     let folder = &arguments.folder;
     let part = |path: Option<&Path>| {
         path.and_then(|path| path.file_name()).map(|name| name.to_string_lossy().into_owned())
@@ -62,8 +104,8 @@ fn in_place(arguments: &FreezeArgs, terminal: &Terminal) -> Result<Exit, Stop> {
             folder.display()
         ))
     })?;
-    let meta =
-        Meta { name, version, licence: arguments.licence.clone(), made: arguments.made.clone() };
+    let Words { licence, made } = words;
+    let meta = Meta { name, version, licence, made };
     if folder.join("golden").is_dir() && folder.join("tools").is_dir() {
         Dataset::check_folder(folder)?;
     }
@@ -73,14 +115,19 @@ fn in_place(arguments: &FreezeArgs, terminal: &Terminal) -> Result<Exit, Stop> {
 }
 
 /// Makes `v<N+1>` from a snapshot.
-fn next_version(arguments: &FreezeArgs, dataset: &Path, terminal: &Terminal) -> Result<Exit, Stop> {
+fn next_version(
+    arguments: &FreezeArgs,
+    dataset: &Path,
+    words: &Words,
+    terminal: &Terminal,
+) -> Result<Exit, Stop> {
     let golden = match (&arguments.golden, arguments.without_golden) {
         (Some(folder), _) => Golden::Folder(folder),
         (None, true) => Golden::None,
         (None, false) => Golden::Previous,
     };
     let source = Source { snapshot: &arguments.folder, golden };
-    let outcome = store::next_version(dataset, &source, &arguments.licence, &arguments.made)?;
+    let outcome = store::next_version(dataset, &source, &words.licence, &words.made)?;
     match outcome {
         Outcome::Same(version) => {
             let message = format!(
