@@ -110,9 +110,7 @@ fn metrics(dataset: &Dataset, flags: impl Fn(&Sample) -> bool) -> Vec<Measured> 
             let report = DetectorReport {
                 detector: "control".to_owned(),
                 verdict: Some(if flags(sample) { Verdict::Flag } else { Verdict::Pass }),
-                severity: None,
-                score: None,
-                findings: Vec::new(),
+                ..DetectorReport::default()
             };
             Entry {
                 run: 0,

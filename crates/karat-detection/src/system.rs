@@ -278,6 +278,7 @@ impl Scanner {
         match self {
             Scanner::Batch(batch) => batch.notes(),
             Scanner::Mcp(mcp) => mcp.notes(),
+            Scanner::Verdicts(verdicts) => verdicts.notes(),
             _ => Vec::new(),
         }
     }

@@ -72,9 +72,7 @@ mod tests {
             let report = DetectorReport {
                 detector: "batch".to_owned(),
                 verdict: Some(verdict),
-                severity: None,
-                score: None,
-                findings: Vec::new(),
+                ..DetectorReport::default()
             };
             Some(Ok(Answer { reports: vec![report] }))
         };

@@ -154,9 +154,8 @@ impl Rules {
             reports: vec![DetectorReport {
                 detector: "yara".to_owned(),
                 verdict: Some(verdict),
-                severity: None,
-                score: None,
                 findings,
+                ..DetectorReport::default()
             }],
         })
     }
