@@ -151,6 +151,19 @@ pub enum GateError {
         /// The difference.
         reason: String,
     },
+    /// The data changed, and the metric cannot be taken over a part of the items.
+    #[error(
+        "gate: {} is not the mean of its items' scores, so it cannot be compared over the items that are the \
+         same ({}); gate one that is, or accept the present scores with `karat baseline update`",
+        printable(id),
+        printable(data)
+    )]
+    OverFewer {
+        /// The metric.
+        id: String,
+        /// The way the data changed.
+        data: String,
+    },
     /// The baseline is of other data.
     #[error("gate: {0}")]
     Compare(#[from] CompareError),
@@ -170,6 +183,7 @@ impl GateError {
             | GateError::Rule { id, .. }
             | GateError::NoBaseline { id, .. }
             | GateError::MissingInBaseline { id, .. }
+            | GateError::OverFewer { id, .. }
             | GateError::NotComparable { id, .. } => Some(id),
             GateError::NoSlice { slice, .. } => Some(slice),
             GateError::Compare(_) => None,
@@ -417,7 +431,8 @@ pub fn evaluate(
         if let Some(limit) = rule.max_drop.or(rule.max_rise) {
             let name = if rule.max_drop.is_some() { "max_drop" } else { "max_rise" };
             let before = aligned.as_ref().map(|aligned| aligned.before.as_ref());
-            let against = Against::new(id, name, slice.as_ref(), before)?;
+            let against = Against::new(id, name, slice.as_ref(), before)
+                .map_err(|error| over_fewer(error, id, baseline, aligned.as_ref()))?;
             let Some(aligned) = &aligned else {
                 return Err(GateError::NoBaseline { id: id.to_owned(), rule: name });
             };
@@ -601,6 +616,23 @@ fn certified(measured: &Measured, bound: Bound) -> Result<f64, String> {
 }
 
 /// Refuses a metric that looks further than both sides asked.
+/// The reason why a metric that the baseline has cannot be compared, if that is the change of the data.
+fn over_fewer(
+    error: GateError,
+    id: &str,
+    baseline: Option<&Baseline>,
+    aligned: Option<&Aligned<'_>>,
+) -> GateError {
+    let was_there = baseline.is_some_and(|baseline| baseline.metric(id).is_some());
+    let left_out = aligned.filter(|aligned| was_there && aligned.before.metric(id).is_none());
+    match left_out.and_then(|aligned| aligned.data.as_ref()) {
+        Some(data) => {
+            GateError::OverFewer { id: id.to_owned(), data: data.lines(NAMED).join("; ") }
+        }
+        None => error,
+    }
+}
+
 fn same_depth(aligned: &Aligned<'_>, id: &str) -> Result<(), GateError> {
     match aligned.depth.filter(|depth| depth.affects(id)) {
         Some(depth) => {

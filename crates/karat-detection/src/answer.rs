@@ -49,6 +49,24 @@ pub struct Evidence {
     pub excerpt: String,
 }
 
+/// The parts of an answer that are not where its paths lead.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Lacks {
+    /// Something that was found has no severity.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub severity: bool,
+    /// Something that was found has no score.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub score: bool,
+}
+
+impl Lacks {
+    fn is_nothing(&self) -> bool {
+        *self == Lacks::default()
+    }
+}
+
 /// The report of one detector on one entry.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DetectorReport {
@@ -60,9 +78,15 @@ pub struct DetectorReport {
     /// The highest severity of its findings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub severity: Option<String>,
+    /// The severities of its findings, if they differ.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub severities: Vec<String>,
     /// The score, if it gives one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
+    /// The parts that are missing for a decision by severity or score.
+    #[serde(default, skip_serializing_if = "Lacks::is_nothing")]
+    pub lacks: Lacks,
     /// The findings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Evidence>,

@@ -9,13 +9,16 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use karat_core::dataset::{Dataset as Frozen, DatasetFiles, Digest};
+use karat_core::dataset::{
+    Contents, Dataset as Frozen, DatasetFiles, Digest, Fingerprint, canonical,
+};
 use karat_core::report::DatasetRef;
 pub use karat_detectors::{Peer, Tool};
 use karat_io::input::{self, Format, InputError, Limits};
-use serde::de::IgnoredAny;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Value, json};
 
 use crate::audit::{Finding, Rule};
 use karat_core::error::EvalError;
@@ -166,10 +169,10 @@ struct RawSample {
     #[serde(default)]
     server: String,
     description: Option<String>,
-    tool: Option<Tool>,
+    tool: Option<RawTool>,
     #[serde(default)]
-    peers: Vec<Peer>,
-    before: Option<Tool>,
+    peers: Vec<RawPeer>,
+    before: Option<RawTool>,
     result: Option<Value>,
     instructions: Option<String>,
     split: Option<String>,
@@ -181,11 +184,82 @@ struct RawSample {
     others: BTreeMap<String, IgnoredAny>,
 }
 
+/// A definition with the keys that mean nothing in it.
 #[derive(Deserialize)]
+struct RawTool {
+    #[serde(flatten)]
+    tool: Tool,
+    #[serde(flatten)]
+    others: BTreeMap<String, IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct RawPeer {
+    #[serde(default)]
+    server: String,
+    tool: RawTool,
+    #[serde(flatten)]
+    others: BTreeMap<String, IgnoredAny>,
+}
+
+impl RawSample {
+    /// The paths of keys that mean nothing, wherever a scanner would look.
+    fn unknown_keys(&self) -> Vec<String> {
+        let mut unknown = Vec::new();
+        let mut add = |place: &str, keys: &BTreeMap<String, IgnoredAny>| {
+            let remark = |key: &&String| key.starts_with("x_");
+            unknown
+                .extend(keys.keys().filter(|key| !remark(key)).map(|key| format!("{place}{key}")));
+        };
+        add("", &self.others);
+        for (place, tool) in [("tool.", &self.tool), ("before.", &self.before)] {
+            if let Some(tool) = tool {
+                add(place, &tool.others);
+            }
+        }
+        for (number, peer) in self.peers.iter().enumerate() {
+            add(&format!("peers[{number}]."), &peer.others);
+            add(&format!("peers[{number}].tool."), &peer.tool.others);
+        }
+        unknown
+    }
+}
+
+/// A corpus in one document: an object, or a list of entries alone.
 struct RawCorpus {
-    #[serde(default, alias = "corpus_version")]
     version: Option<String>,
     entries: Vec<RawSample>,
+}
+
+impl<'de> Deserialize<'de> for RawCorpus {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<RawCorpus, D::Error> {
+        #[derive(Deserialize)]
+        struct Whole {
+            #[serde(default, alias = "corpus_version")]
+            version: Option<String>,
+            entries: Vec<RawSample>,
+        }
+        struct Shape;
+        impl<'de> Visitor<'de> for Shape {
+            type Value = RawCorpus;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a corpus: an object with `entries`, or a list of entries")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RawCorpus, A::Error> {
+                let Whole { version, entries } =
+                    Whole::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(RawCorpus { version, entries })
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<RawCorpus, A::Error> {
+                let entries = Vec::deserialize(SeqAccessDeserializer::new(list))?;
+                Ok(RawCorpus { version: None, entries })
+            }
+        }
+        deserializer.deserialize_any(Shape)
+    }
 }
 
 impl Dataset {
@@ -267,6 +341,29 @@ impl Dataset {
         Ok(self)
     }
 
+    /// The content of each entry: everything that can change a verdict or a score, in whatever layout it
+    /// is written.
+    pub fn contents(&self) -> Contents {
+        let item = |sample: &Sample| {
+            let content = json!([
+                sample.label,
+                sample.category,
+                sample.resembles,
+                sample.surface,
+                sample.server,
+                sample.tool,
+                sample.peers,
+                sample.before,
+                sample.result,
+                sample.instructions,
+                sample.split,
+                sample.language,
+            ]);
+            (sample.id.clone(), Fingerprint::of(canonical::text(&content).as_bytes()))
+        };
+        Contents { corpus: BTreeMap::new(), items: self.samples.iter().map(item).collect() }
+    }
+
     /// The entry with this id.
     pub fn sample(&self, id: &str) -> Option<&Sample> {
         let found = self.samples.binary_search_by(|sample| sample.id.as_str().cmp(id)).ok()?;
@@ -326,10 +423,7 @@ impl Builder {
     }
 
     fn add_sample(&mut self, path: &Path, raw: RawSample) {
-        for key in raw.others.keys() {
-            if key.starts_with("x_") {
-                continue;
-            }
+        for key in raw.unknown_keys() {
             let message = format!(
                 "the key {key:?} is unknown, and no scanner would see it; remove it, or let its \
                  name begin with \"x_\" if it is a remark"
@@ -340,8 +434,17 @@ impl Builder {
             let message = format!("the label is {:?}; it is malicious or benign", raw.label);
             return self.refused.push(Finding::new(&raw.id, Rule::UnknownLabel, message));
         };
-        let tool = match (raw.tool, raw.description) {
-            (Some(tool), _) => tool,
+        let said = raw.description.filter(|description| !description.trim().is_empty());
+        let tool = match (raw.tool, said) {
+            (Some(raw), None) => raw.tool,
+            (Some(RawTool { tool, .. }), Some(said)) => {
+                if said != tool.description {
+                    let message = "the description next to the tool is one that no scanner would see; \
+                                   move it into the tool, or call it \"notes\" if it is a remark";
+                    self.odd.push(Finding::new(&raw.id, Rule::UnknownKey, message));
+                }
+                tool
+            }
             (None, Some(description)) => Tool { description, ..Tool::default() },
             (None, None) => {
                 let message = "has neither a tool nor a description";
@@ -363,8 +466,12 @@ impl Builder {
             surface: raw.surface,
             server: raw.server,
             tool,
-            peers: raw.peers,
-            before: raw.before,
+            peers: raw
+                .peers
+                .into_iter()
+                .map(|peer| Peer { server: peer.server, tool: peer.tool.tool })
+                .collect(),
+            before: raw.before.map(|before| before.tool),
             result: raw.result.map(|result| match result {
                 Value::String(text) => text,
                 other => other.to_string(),

@@ -68,10 +68,16 @@ pub(crate) fn rank(severity: &str) -> u8 {
         "high" | "error" | "block" | "danger" => 5,
         "medium" | "moderate" | "warning" | "warn" => 4,
         "low" | "note" => 3,
-        "" | "none" | "safe" | "pass" | "ok" | "clean" => 0,
+        "" | "none" | "safe" | "pass" | "ok" | "clean" | "0" => 0,
         // A word that we do not know is still a finding.
         _ => 2,
     }
+}
+
+/// The gravest of several severities; among numbers the highest.
+pub(crate) fn gravest<'s>(severities: impl Iterator<Item = &'s str>) -> Option<&'s str> {
+    let number = |severity: &str| severity.parse::<f64>().unwrap_or(f64::NEG_INFINITY);
+    severities.max_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| number(a).total_cmp(&number(b))))
 }
 
 impl Decision {
@@ -150,10 +156,10 @@ impl Decision {
     }
 
     fn decide(&self, report: &DetectorReport, stated: Option<Verdict>) -> Result<Verdict, String> {
-        let flag = |flagged: bool| if flagged { Verdict::Flag } else { Verdict::Pass };
         if let Some(least) = self.min_score {
             return match report.score {
-                Some(score) if score.is_finite() => Ok(flag(score >= least)),
+                Some(score) if score >= least && score.is_finite() => Ok(Verdict::Flag),
+                Some(score) if score.is_finite() && !report.lacks.score => Ok(Verdict::Pass),
                 // Scanners that list findings only give scores to what they found, and to nothing else.
                 None if stated == Some(Verdict::Pass) && is_silent(report) => Ok(Verdict::Pass),
                 _ => Err("the answer has no score to decide by".to_owned()),
@@ -163,10 +169,17 @@ impl Decision {
             let counts = |found: &str| {
                 self.severities.iter().any(|counts| counts.eq_ignore_ascii_case(found))
             };
-            let own = report.severity.as_deref().is_some_and(counts);
-            return Ok(flag(
-                own || report.findings.iter().any(|finding| counts(&finding.severity)),
-            ));
+            let of_findings = || report.findings.iter().map(|finding| finding.severity.as_str());
+            let own = report.severity.iter().chain(&report.severities).map(String::as_str);
+            let known = report.severity.is_some() || of_findings().any(|found| !found.is_empty());
+            return if own.chain(of_findings()).any(counts) {
+                Ok(Verdict::Flag)
+            } else if stated == Some(Verdict::Pass) || known && !report.lacks.severity {
+                Ok(Verdict::Pass)
+            } else {
+                // Silence about severities is not a finding of none: the scanner may have failed.
+                Err("the answer has no severity to decide by".to_owned())
+            };
         }
         stated.ok_or_else(|| "the answer has no verdict".to_owned())
     }
@@ -180,13 +193,9 @@ fn is_silent(report: &DetectorReport) -> bool {
 
 /// The gravest severity of a report.
 fn severity(report: &DetectorReport) -> Option<&str> {
-    report
-        .findings
-        .iter()
-        .map(|Evidence { severity, .. }| severity.as_str())
-        .chain(report.severity.as_deref())
-        .filter(|severity| rank(severity) > 0)
-        .max_by_key(|severity| rank(severity))
+    let of_findings = report.findings.iter().map(|Evidence { severity, .. }| severity.as_str());
+    let all = of_findings.chain(report.severity.as_deref());
+    gravest(all.filter(|severity| rank(severity) > 0))
 }
 
 /// Several detectors as one: one flag is enough, a pass needs at least one that could judge, and a
@@ -205,10 +214,8 @@ fn together(several: &[&Judged]) -> Judged {
     Judged {
         detector: ANY.to_owned(),
         outcome,
-        severity: several
-            .iter()
-            .filter_map(|judged| judged.severity.clone())
-            .max_by_key(|severity| rank(severity)),
+        severity: gravest(several.iter().filter_map(|judged| judged.severity.as_deref()))
+            .map(str::to_owned),
         score: highest(several),
         problem,
     }
@@ -225,6 +232,7 @@ fn highest(several: &[&Judged]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::answer::Lacks;
 
     fn report(
         detector: &str,
@@ -237,7 +245,7 @@ mod tests {
             verdict: Some(verdict),
             severity: (!severity.is_empty()).then(|| severity.to_owned()),
             score,
-            findings: Vec::new(),
+            ..DetectorReport::default()
         }
     }
 
@@ -266,6 +274,48 @@ mod tests {
         assert_eq!(outcome(&scored, vec![silent.clone()]), Verdict::Pass);
         silent.findings.push(Evidence::default());
         assert_eq!(outcome(&scored, vec![silent]), Verdict::Error);
+    }
+
+    #[test]
+    fn a_flag_without_a_severity_does_not_pass_a_rule_about_severities() {
+        let rule = Decision { severities: vec!["high".to_owned()], ..Decision::default() };
+        let flag = |severity| report("a", Verdict::Flag, severity, None);
+        let unknown = DetectorReport { verdict: None, ..flag("") };
+        for silent in [flag(""), unknown.clone()] {
+            let decided = rule.judge(&Answer { reports: vec![silent] }).whole;
+            assert_eq!(decided.outcome, Verdict::Error);
+            assert_eq!(decided.problem.as_deref(), Some("the answer has no severity to decide by"));
+        }
+        // A pass needs no severity, and an answer may say that it found none.
+        assert_eq!(outcome(&rule, vec![report("a", Verdict::Pass, "", None)]), Verdict::Pass);
+        let none = DetectorReport { severity: Some("none".to_owned()), ..unknown };
+        assert_eq!(outcome(&rule, vec![none]), Verdict::Pass);
+        // One that counts is enough; otherwise each has to be known.
+        let lacks = Lacks { severity: true, score: false };
+        let partly = |severity| DetectorReport { lacks, ..flag(severity) };
+        assert_eq!(outcome(&rule, vec![partly("high")]), Verdict::Flag);
+        assert_eq!(outcome(&rule, vec![partly("low")]), Verdict::Error);
+        // The gravest is not the only one that counts.
+        let severities = vec!["critical".to_owned(), "high".to_owned()];
+        let several = DetectorReport { severities, ..flag("critical") };
+        assert_eq!(outcome(&rule, vec![several]), Verdict::Flag);
+    }
+
+    #[test]
+    fn a_finding_without_a_score_does_not_pass_a_rule_about_scores() {
+        let rule = Decision { min_score: Some(5.0), ..Decision::default() };
+        let lacks = Lacks { severity: false, score: true };
+        let partly =
+            |score| DetectorReport { lacks, ..report("a", Verdict::Flag, "", Some(score)) };
+        assert_eq!(outcome(&rule, vec![partly(9.0)]), Verdict::Flag);
+        assert_eq!(outcome(&rule, vec![partly(1.0)]), Verdict::Error);
+    }
+
+    #[test]
+    fn the_gravest_of_numbers_is_the_highest() {
+        assert_eq!(gravest(["10", "9", "3"].into_iter()), Some("10"));
+        assert_eq!(gravest(["9", "low", "0"].into_iter()), Some("low"));
+        assert_eq!(gravest([].into_iter()), None);
     }
 
     #[test]

@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use karat_core::dataset::Contents;
 use karat_core::error::EvalError;
 use karat_core::evaluation::{
     self, Common, Computes, Entry, Evaluation, Observations, Questions, RunContext, Scored, Start,
@@ -104,6 +105,11 @@ impl Evaluation for Detection {
 
     fn reference(data: &Dataset) -> DatasetRef {
         data.reference.clone()
+    }
+
+    /// The entries; there is no corpus behind them.
+    fn contents(data: &Dataset) -> Option<Contents> {
+        Some(data.contents())
     }
 
     fn reads(config: &Config) -> Vec<PathBuf> {
@@ -260,13 +266,7 @@ pub fn score_verdicts(
     let config = Config { system, ..Config::default() };
     let entry = Entry::<Detection> { common, config, data };
     let mut report = evaluation::report_recorded(&entry, outcomes, reference, 1)?;
-    if let Some(first) = loaded.unknown.first() {
-        let warning = format!(
-            "{} verdicts are on entries that the corpus does not have (first: {first})",
-            loaded.unknown.len()
-        );
-        report.warnings.insert(0, warning);
-    }
+    report.warnings.splice(0..0, loaded.notes());
     Ok(report)
 }
 
@@ -342,7 +342,10 @@ fn remarks(dataset: &Dataset, scored: &score::Scored) -> Vec<String> {
     let small: Vec<String> = attacks
         .iter()
         .filter(|(_, count)| **count < 10)
-        .map(|(category, count)| format!("{category} ({count})"))
+        .map(|(category, count)| match *category {
+            "" => format!("no category ({count})"),
+            category => format!("{category} ({count})"),
+        })
         .collect();
     if !small.is_empty() {
         remarks.push(format!(

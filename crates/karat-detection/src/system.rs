@@ -268,6 +268,7 @@ impl Scanner {
         match self {
             Scanner::Batch(batch) => batch.notes(),
             Scanner::Mcp(mcp) => mcp.notes(),
+            Scanner::Verdicts(verdicts) => verdicts.notes(),
             _ => Vec::new(),
         }
     }

@@ -135,6 +135,52 @@ impl JsonPath {
         Ok(found)
     }
 
+    /// As [`JsonPath::find`], and says whether the path leads to something from every place that it comes
+    /// through. A list or object without members is such a place for `*`.
+    pub fn find_each<'v>(&self, value: &'v Value) -> (Vec<&'v Value>, bool) {
+        let (mut found, mut complete) = (vec![value], true);
+        for step in &self.steps {
+            let one = JsonPath { steps: vec![step.clone()] };
+            let before = std::mem::take(&mut found);
+            for value in before {
+                let next = one.find(value);
+                let may_be_empty = *step == Step::Every && (value.is_array() || value.is_object());
+                complete &= may_be_empty || !next.is_empty();
+                found.extend(next);
+            }
+        }
+        (found, complete)
+    }
+
+    /// Removes the values that the path leads to and `keep` refuses from the lists and objects that hold
+    /// them. The value itself, to which the path may lead, stays.
+    pub fn retain(&self, value: &mut Value, keep: impl Fn(&Value) -> bool) {
+        let Some((last, before)) = self.steps.split_last() else { return };
+        let holders = JsonPath { steps: before.to_vec() };
+        for holder in holders.find_mut(value) {
+            match (last, holder) {
+                (Step::Every, Value::Array(items)) => items.retain(&keep),
+                (Step::Every, Value::Object(fields)) => fields.retain(|_, value| keep(value)),
+                (Step::Key(key), Value::Object(fields)) => {
+                    if fields.get(key).is_some_and(|value| !keep(value)) {
+                        fields.remove(key);
+                    }
+                }
+                (Step::Index(index), Value::Array(items)) => {
+                    if items.get(*index).is_some_and(|value| !keep(value)) {
+                        items.remove(*index);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Returns whether `other` leads to the same values as this path, or to parts of them.
+    pub fn is_above(&self, other: &JsonPath) -> bool {
+        other.steps.starts_with(&self.steps)
+    }
+
     /// As [`JsonPath::find`], with mutable references.
     pub fn find_mut<'v>(&self, value: &'v mut Value) -> Vec<&'v mut Value> {
         let mut found = vec![value];
@@ -215,6 +261,43 @@ mod tests {
         );
         assert_eq!(find(nested, &json!({"runs": {"a": {"found": [1]}, "b": {}}})), Err("nothing"));
         assert_eq!(find(nested, &json!({"runs": {}})), Err("no list"));
+    }
+
+    #[test]
+    fn a_place_that_leads_to_nothing_is_noticed() {
+        let find = |value: &Value| {
+            let path = JsonPath::parse("f[*].sev").unwrap();
+            let (found, complete) = path.find_each(value);
+            (found.len(), complete)
+        };
+        assert_eq!(find(&json!({"f": [{"sev": 1}, {"sev": null}]})), (2, true));
+        assert_eq!(find(&json!({"f": {"a": {"sev": 1}}})), (1, true));
+        assert_eq!((find(&json!({"f": []})), find(&json!({"f": {}}))), ((0, true), (0, true)));
+        assert_eq!(find(&json!({"f": [{"sev": 1}, {"error": "x"}]})), (1, false));
+        for lacking in [json!({"error": "x"}), json!({"f": null}), json!({"f": "text"}), json!([])]
+        {
+            assert_eq!(find(&lacking), (0, false), "{lacking}");
+        }
+    }
+
+    #[test]
+    fn found_values_can_be_removed() {
+        let without = |path: &str| {
+            let mut value =
+                json!({"f": [{"x": 1}, {"x": 2}], "by": {"a": {"x": 1}, "b": {"x": 2}}});
+            JsonPath::parse(path).unwrap().retain(&mut value, |found| found["x"] != 1);
+            value
+        };
+        assert_eq!(without("f[*]")["f"], json!([{"x": 2}]));
+        assert_eq!(without("f[0]")["f"], json!([{"x": 2}]));
+        assert_eq!(without("by.*")["by"], json!({"b": {"x": 2}}));
+        assert_eq!(without("by.a")["by"], json!({"b": {"x": 2}}));
+        assert_eq!(without("f[1]"), without("$"));
+        let above = |one: &str, other: &str| {
+            JsonPath::parse(one).unwrap().is_above(&JsonPath::parse(other).unwrap())
+        };
+        assert!(above("f[*]", "f[*].score") && above("$", "score") && above("f", "f"));
+        assert!(!above("f[*]", "score") && !above("f[*]", "f"));
     }
 
     #[test]

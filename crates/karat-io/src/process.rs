@@ -311,7 +311,13 @@ impl Process {
     /// Waits for the exit of a program that has closed its output, and describes it: the exit status and the
     /// end of stderr.
     pub async fn describe_exit(&mut self) -> String {
+        self.exit().await.description
+    }
+
+    /// As [`Process::describe_exit`], and says whether a signal ended the program.
+    pub async fn exit(&mut self) -> Exit {
         let waited = tokio::time::timeout(EXIT_TIMEOUT, self.child.wait()).await;
+        let by_signal = matches!(&waited, Ok(Ok(status)) if status.code().is_none());
         let end = match waited {
             Ok(Ok(status)) => format!("it ended with {status}"),
             Ok(Err(error)) => format!("its exit status cannot be read: {error}"),
@@ -320,11 +326,21 @@ impl Process {
         // Its children may still run and hold the pipes open.
         self.group.kill();
         let _ = tokio::time::timeout(EXIT_TIMEOUT, &mut self.stderr_reader).await;
-        match last_lines(&self.stderr_tail().text(), SAID) {
+        let description = match last_lines(&self.stderr_tail().text(), SAID) {
             said if said.is_empty() => end,
             said => format!("{end}; its stderr ends with: {said}"),
-        }
+        };
+        Exit { description, by_signal }
     }
+}
+
+/// The end of a program.
+#[derive(Clone, Debug)]
+pub struct Exit {
+    /// The exit status and the end of stderr, as text.
+    pub description: String,
+    /// True if a signal ended it, as after a crash, so that it has no exit code.
+    pub by_signal: bool,
 }
 
 impl Drop for Process {
@@ -463,6 +479,18 @@ mod tests {
         assert_eq!(lines.next().await, Line::End);
         let exit = process.describe_exit().await;
         assert!(exit.contains("exit status: 3") && exit.contains("dream"), "{exit}");
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_program_that_a_signal_ended_has_no_exit_code() {
+        for (script, by_signal) in [("exit 139", false), ("kill -s ABRT $$", true)] {
+            let (mut process, _stdin, mut lines) =
+                Process::start(&program(&["sh", "-c", script])).unwrap();
+            assert_eq!(lines.next().await, Line::End);
+            let exit = process.exit().await;
+            assert_eq!(exit.by_signal, by_signal, "{script}: {}", exit.description);
+        }
     }
 
     #[tokio::test]

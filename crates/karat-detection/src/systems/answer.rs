@@ -5,7 +5,7 @@
 //! template shows. An entry that has a result or instructions which the template does not show cannot be
 //! judged, so it is `unsupported` and the scanner is not asked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use karat_core::adapter::Values;
 use karat_detectors::ScanInput;
@@ -14,8 +14,9 @@ use karat_io::template;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::answer::{Answer, DetectorReport, Evidence, Verdict};
+use crate::answer::{Answer, DetectorReport, Evidence, Lacks, Verdict};
 use crate::dataset::Tool;
+use crate::decision::gravest as gravest_of;
 use karat_core::error::EvalError;
 
 /// The paths of an answer: `answer = { … }`. At least one of `verdict`, `flagged`, `severity` and
@@ -112,9 +113,65 @@ impl Flagged {
     }
 }
 
-/// The highest number among what a path leads to.
-pub(super) fn highest<'v>(found: impl Iterator<Item = &'v Value>) -> Option<f64> {
-    found.filter_map(Value::as_f64).reduce(f64::max)
+/// The severities and the score of an answer, where its paths lead.
+#[derive(Default)]
+pub(super) struct Rated {
+    /// The gravest; `none` where the list of what was found is there and empty.
+    pub(super) severity: Option<String>,
+    /// All of them, if they differ.
+    pub(super) severities: Vec<String>,
+    pub(super) score: Option<f64>,
+    pub(super) lacks: Lacks,
+    /// True if the paths lead to empty lists: nothing was found.
+    found_nothing: bool,
+}
+
+impl Rated {
+    /// Reads an answer. A part of it without the key at the end of a path is not one without findings.
+    pub(super) fn read(
+        severity: Option<&JsonPath>,
+        score: Option<&JsonPath>,
+        answer: &Value,
+    ) -> Rated {
+        let mut rated = Rated { found_nothing: true, ..Rated::default() };
+        if let Some((found, complete)) = severity.map(|path| path.find_each(answer)) {
+            let known: Vec<String> = found.iter().copied().filter_map(severity_text).collect();
+            rated.lacks.severity = !complete || known.len() < found.len();
+            let is_empty = found.is_empty() && complete;
+            rated.severity = match is_empty {
+                true => Some(NOTHING_FOUND.to_owned()),
+                false => gravest_of(known.iter().map(String::as_str)).map(str::to_owned),
+            };
+            let different: BTreeSet<String> = known.into_iter().collect();
+            if different.len() > 1 {
+                rated.severities = different.into_iter().collect();
+            }
+            rated.found_nothing &= is_empty;
+        }
+        if let Some((found, complete)) = score.map(|path| path.find_each(answer)) {
+            let known: Vec<f64> = found.iter().filter_map(|one| one.as_f64()).collect();
+            rated.lacks.score = !complete || known.len() < found.len();
+            rated.found_nothing &= found.is_empty() && complete;
+            rated.score = known.into_iter().reduce(f64::max);
+        }
+        rated.found_nothing &= severity.is_some() || score.is_some();
+        rated
+    }
+}
+
+/// The severity of an answer whose list of findings is empty.
+const NOTHING_FOUND: &str = "none";
+
+/// A severity as decisions name it: a text, or a number.
+fn severity_text(found: &Value) -> Option<String> {
+    match found {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(match number.as_f64() {
+            Some(whole) if number.is_f64() && whole.fract() == 0.0 => format!("{whole:.0}"),
+            _ => number.to_string(),
+        }),
+        _ => None,
+    }
 }
 
 impl AnswerReader {
@@ -148,26 +205,22 @@ impl AnswerReader {
 
     /// Reads an answer.
     pub(super) fn read(&self, answer: &Value) -> Result<Answer, String> {
-        let find = |path: &Option<JsonPath>| -> Vec<Value> {
-            path.iter().flat_map(|path| path.find(answer)).cloned().collect()
-        };
+        let rated = Rated::read(self.severity.as_ref(), self.score.as_ref(), answer);
         let verdict = match (&self.verdict, &self.flagged) {
             (Some(path), _) => Some(gravest(&path.find(answer))?),
             (None, Some(flagged)) => Some(flagged.read(answer)?),
-            (None, None) => None,
+            (None, None) => rated.found_nothing.then_some(Verdict::Pass),
         };
-        let severities = find(&self.severity);
-        let gravest = severities
-            .iter()
-            .filter_map(Value::as_str)
-            .max_by_key(|severity| crate::decision::rank(severity));
+        let findings = self.findings.iter().flat_map(|path| path.find(answer));
         Ok(Answer {
             reports: vec![DetectorReport {
                 detector: self.detector.to_owned(),
                 verdict,
-                severity: gravest.map(str::to_owned),
-                score: highest(find(&self.score).iter()),
-                findings: find(&self.findings).iter().map(super::evidence).collect(),
+                severity: rated.severity,
+                severities: rated.severities,
+                score: rated.score,
+                lacks: rated.lacks,
+                findings: findings.map(super::evidence).collect(),
             }],
         })
     }
@@ -285,6 +338,42 @@ pub(super) fn definition(tool: &Tool) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_empty_list_finds_nothing_and_a_missing_one_is_not_a_pass() {
+        let read = |severity: &str, score: &str, answer: &Value| {
+            let path = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+            let config = AnswerConfig {
+                severity: path(severity),
+                score: path(score),
+                ..AnswerConfig::default()
+            };
+            let read = AnswerReader::new(&config, "mcp").unwrap().read(answer).unwrap();
+            let report = read.reports[0].clone();
+            (report.verdict, report.severity, report.score, report.lacks)
+        };
+        let (none, nothing) = (Lacks::default(), json!({"f": []}));
+        let text = |severity: &str| Some(severity.to_owned());
+        let pass = Some(Verdict::Pass);
+        assert_eq!(read("f[*].sev", "", &nothing), (pass, text("none"), None, none));
+        assert_eq!(read("", "f[*].risk", &nothing), (pass, None, None, none));
+        let found = json!({"f": [{"sev": 9, "risk": 1}, {"sev": 10.0, "risk": 2}]});
+        assert_eq!(read("f[*].sev", "f[*].risk", &found), (None, text("10"), Some(2.0), none));
+        let no_severity = Lacks { severity: true, score: false };
+        for failed in [
+            json!({"error": "no model"}),
+            json!({"f": null}),
+            json!({"f": [{"sev": null}]}),
+            json!({"f": [{"sev": {"level": "high"}}]}),
+        ] {
+            assert_eq!(read("f[*].sev", "", &failed), (None, None, None, no_severity), "{failed}");
+        }
+        let partly = json!({"f": [{"sev": "low"}, {"error": "timeout"}]});
+        assert_eq!(read("f[*].sev", "", &partly), (None, text("low"), None, no_severity));
+        let no_score = Lacks { severity: false, score: true };
+        let failed = json!({"f": [], "error": "no model"});
+        assert_eq!(read("", "risk", &failed), (None, None, None, no_score));
+    }
 
     #[test]
     fn one_flag_among_several_is_enough_and_the_highest_score_counts() {

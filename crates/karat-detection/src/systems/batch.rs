@@ -14,18 +14,19 @@
 //! Every batch contains a canary pair, one harmless and one blatant definition. A scanner that judges
 //! both alike may never have seen the tools, and the report says so.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use karat_io::input::{self, Format, Limits};
-use karat_io::process::{Line, Process, Program};
+use karat_io::process::{Exit, Line, Process, Program};
 use karat_io::redact::Redactor;
 use karat_io::{Failure, FailureClass};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::answer::{definition, highest};
+use super::answer::{Rated, definition};
 use super::batch_config::Paths;
 pub use super::batch_config::{
     Absent, BatchConfig, FindingPaths, Names, OutputFormat, Repeats, ToolsShape, Unplaced,
@@ -33,8 +34,9 @@ pub use super::batch_config::{
 use super::canary::{canaries, odd};
 use super::sarif;
 use super::starts::{Finished, Starts};
-use crate::answer::{Answer, DetectorReport, Evidence, Verdict};
+use crate::answer::{Answer, DetectorReport, Evidence, Lacks, Verdict};
 use crate::dataset::{Dataset, Sample};
+use crate::decision::gravest;
 use karat_core::dataset::Digest;
 use karat_core::error::EvalError;
 use karat_core::run::Progress;
@@ -414,20 +416,26 @@ async fn run_once(
     let printed = tokio::time::timeout(timeout, print(&program))
         .await
         .map_err(|_| format!("the scanner did not end within {timeout:?}"))??;
+    // Its output may be that of a scan that found nothing.
+    if printed.exit.by_signal {
+        return Err(format!("the scanner crashed or was killed: {}", printed.exit.description));
+    }
     let writes = config.command.iter().any(|word| word.contains("{output}"));
     let text = if writes {
-        input::read_text(&output, &Limits::default())
-            .map_err(|error| format!("the scanner wrote no output: {error} ({})", printed.end))?
+        input::read_text(&output, &Limits::default()).map_err(|error| {
+            format!("the scanner wrote no output: {error} ({})", printed.exit.description)
+        })?
     } else {
         printed.text
     };
-    let value = parse_output(&text)
-        .map_err(|error| format!("the scanner's output is not JSON: {error} ({})", printed.end))?;
+    let value = parse_output(&text).map_err(|error| {
+        format!("the scanner's output is not JSON: {error} ({})", printed.exit.description)
+    })?;
     let read = match config.format {
         OutputFormat::Json => read_json(config, &value, file, answers),
         OutputFormat::Sarif => read_sarif(config, &value, file, answers),
     };
-    read.map_err(|error| format!("{error} ({})", printed.end))
+    read.map_err(|error| format!("{error} ({})", printed.exit.description))
 }
 
 /// JSON, perhaps after lines of log: the first line that starts a value does.
@@ -450,8 +458,7 @@ fn parse_output(text: &str) -> Result<Value, String> {
 
 struct Printed {
     text: String,
-    /// The exit of the program, for messages.
-    end: String,
+    exit: Exit,
 }
 
 async fn print(program: &Program) -> Result<Printed, String> {
@@ -474,7 +481,7 @@ async fn print(program: &Program) -> Result<Printed, String> {
             return Err("the scanner printed more than 256 MiB".to_owned());
         }
     }
-    Ok(Printed { text, end: process.describe_exit().await })
+    Ok(Printed { text, exit: process.exit().await })
 }
 
 fn read_json(
@@ -487,23 +494,36 @@ fn read_json(
     let results = listed(config, &paths.results, value)?;
     let mut tally = Tally { results: results.len(), unplaced: 0 };
     for result in results {
-        let named = paths.entry.find(result).into_iter().find_map(Value::as_str);
-        let Some(sample) = named.and_then(|name| place(config, file, name)) else {
-            if config.unplaced == Unplaced::Count {
-                tally.unplaced += 1;
+        // A finding about several tools, such as a flow between them, is one about each of them.
+        let mut placed: BTreeSet<&str> = BTreeSet::new();
+        let mut strangers = 0;
+        for name in paths.entry.find(result).into_iter().filter_map(Value::as_str) {
+            let Some(sample) = place(config, file, name) else {
+                strangers += 1;
                 continue;
-            }
-            return Err(format!(
-                "a result of the scanner names no tool of the file: {}",
-                super::text(&result.to_string())
-            ));
-        };
+            };
+            placed.insert(&sample.id);
+        }
+        if config.unplaced == Unplaced::Refuse && (placed.is_empty() || strangers > 0) {
+            let fault = match placed.is_empty() {
+                true => "names no tool of the file",
+                false => "names a tool that is not in the file",
+            };
+            let result = super::text(&result.to_string());
+            return Err(format!("a result of the scanner {fault}: {result}"));
+        }
+        if placed.is_empty() {
+            tally.unplaced += 1;
+            continue;
+        }
         let report = reported(config, &paths, result);
-        let entry = answers.entry(sample.id.clone()).or_insert_with(|| Ok(Answer::default()));
-        match (entry, report) {
-            (Ok(answer), Ok(report)) => merge(answer, report),
-            (entry, Err(message)) => *entry = Err(message),
-            (Err(_), Ok(_)) => {}
+        for id in placed {
+            let entry = answers.entry(id.to_owned()).or_insert_with(|| Ok(Answer::default()));
+            match (entry, &report) {
+                (Ok(answer), Ok(report)) => merge(answer, report.clone()),
+                (entry, Err(message)) => *entry = Err(message.clone()),
+                (Err(_), Ok(_)) => {}
+            }
         }
     }
     Ok(tally)
@@ -549,39 +569,50 @@ fn place<'d>(config: &BatchConfig, file: &ToolsFile<'d>, named: &str) -> Option<
 
 /// One result of the scanner.
 fn reported(config: &BatchConfig, paths: &Paths, result: &Value) -> Result<DetectorReport, String> {
-    let texts = |path: &Option<JsonPath>| -> Vec<&str> {
-        let found = path.iter().flat_map(|path| path.find(result));
-        found.filter_map(Value::as_str).collect()
-    };
-    let mut verdict = match &paths.flagged {
-        None => Some(Verdict::Flag),
-        Some(flagged) => Some(flagged.read(result)?),
-    };
-    let severities = texts(&paths.severity);
-    let gravest = severities.iter().max_by_key(|severity| crate::decision::rank(severity));
-    let rank = |severity: &&String| crate::decision::rank(severity);
+    let named = paths.detector.iter().flat_map(|path| path.find(result)).find_map(Value::as_str);
+    let detector = named.unwrap_or(DETECTOR).to_owned();
+    let is_ignored = |finding: &Value| config.ignore_rules.contains(&evidence(paths, finding).rule);
+    let all = paths.findings.as_ref().map_or_else(|| vec![result], |path| path.find(result));
+    let ignored = all.iter().filter(|finding| is_ignored(finding)).count();
+    if ignored > 0 && ignored == all.len() {
+        let verdict = Some(Verdict::Pass);
+        return Ok(DetectorReport { detector, verdict, ..DetectorReport::default() });
+    }
+    // A rule that does not count has no severity and no score that do.
+    let mut rest = Cow::Borrowed(result);
+    if let (Some(path), true) = (&paths.findings, ignored > 0) {
+        path.retain(rest.to_mut(), |finding| !is_ignored(finding));
+    }
     let mut findings: Vec<Evidence> = match &paths.findings {
-        Some(path) => path.find(result).into_iter().map(|one| evidence(paths, one)).collect(),
-        None => vec![super::evidence(result)],
+        Some(path) => path.find(&rest).into_iter().map(|one| evidence(paths, one)).collect(),
+        None => vec![super::evidence(&rest)],
     };
-    let mut severity = gravest.map(|severity| (*severity).to_owned());
-    let mut score = highest(paths.score.iter().flat_map(|path| path.find(result)));
-    let all = findings.len();
-    findings.retain(|finding| !config.ignore_rules.contains(&finding.rule));
-    if findings.is_empty() && all > 0 {
-        (verdict, severity, score) = (Some(Verdict::Pass), None, None);
-    } else if findings.len() < all
-        && let Some(left) = findings.iter().map(|finding| &finding.severity).max_by_key(rank)
-        && !left.is_empty()
-    {
-        severity = Some(left.clone());
+    let verdict = match &paths.flagged {
+        None => Verdict::Flag,
+        Some(flagged) => flagged.read(&rest)?,
+    };
+    let mut rated = Rated::read(paths.severity.as_ref(), paths.score.as_ref(), &rest);
+    let is_inside = |path: &JsonPath| paths.findings.as_ref().is_some_and(|at| at.is_above(path));
+    if ignored > 0 && !paths.severity.as_ref().is_some_and(is_inside) {
+        // The severity of the result as a whole may be that of the rule that does not count.
+        let left = gravest(findings.iter().map(|finding| finding.severity.as_str()));
+        if let Some(left) = left.filter(|left| !left.is_empty()) {
+            rated.severity = Some(left.to_owned());
+            rated.severities.clear();
+        }
+    }
+    if verdict == Verdict::Pass {
+        findings.clear();
+        rated.lacks = Lacks::default();
     }
     Ok(DetectorReport {
-        detector: texts(&paths.detector).first().map_or(DETECTOR, |name| name).to_owned(),
-        verdict,
-        severity,
-        score,
-        findings: if verdict == Some(Verdict::Pass) { Vec::new() } else { findings },
+        detector,
+        verdict: Some(verdict),
+        severity: rated.severity,
+        severities: rated.severities,
+        score: rated.score,
+        lacks: rated.lacks,
+        findings,
     })
 }
 
@@ -611,10 +642,16 @@ fn merge(answer: &mut Answer, report: DetectorReport) {
     if report.verdict == Some(Verdict::Flag) {
         known.verdict = Some(Verdict::Flag);
     }
-    let graver = |severity: &Option<String>| severity.as_deref().map_or(0, crate::decision::rank);
-    if graver(&report.severity) > graver(&known.severity) {
-        known.severity = report.severity;
-    }
+    let all = known.severity.iter().chain(&known.severities);
+    let all: BTreeSet<&String> = all.chain(&report.severity).chain(&report.severities).collect();
+    let gravest = gravest(all.iter().map(|one| one.as_str())).map(str::to_owned);
+    known.severities = match all.len() {
+        0 | 1 => Vec::new(),
+        _ => all.into_iter().cloned().collect(),
+    };
+    known.severity = gravest;
+    known.lacks.severity |= report.lacks.severity;
+    known.lacks.score |= report.lacks.score;
     known.score = match (known.score, report.score) {
         (Some(one), Some(other)) => Some(one.max(other)),
         (one, other) => one.or(other),
@@ -628,7 +665,9 @@ fn read_sarif(
     file: &ToolsFile<'_>,
     answers: &mut Answers,
 ) -> Result<Tally, String> {
-    let sarif = sarif::read(value, |name| place(config, file, name).map(|one| one.id.clone()))?;
+    let ignored = &config.ignore_rules;
+    let sarif =
+        sarif::read(value, ignored, |name| place(config, file, name).map(|one| one.id.clone()))?;
     if sarif.unmatched > 0 && config.unplaced == Unplaced::Refuse {
         return Err(format!("{} results name no tool of the file", sarif.unmatched));
     }

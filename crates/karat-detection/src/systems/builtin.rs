@@ -57,5 +57,6 @@ fn reported(name: &str, findings: &[Finding], flagged: bool) -> DetectorReport {
                 excerpt: finding.excerpt.clone(),
             })
             .collect(),
+        ..DetectorReport::default()
     }
 }

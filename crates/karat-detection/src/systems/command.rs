@@ -88,6 +88,7 @@ fn reported(answered: &Answered, verdict: Verdict) -> DetectorReport {
         severity: answered.severity.clone(),
         score: answered.score,
         findings,
+        ..DetectorReport::default()
     }
 }
 

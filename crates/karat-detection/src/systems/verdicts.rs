@@ -29,7 +29,7 @@ pub struct Verdicts {
     /// The detectors that the file declares or names, in its order.
     detectors: Vec<String>,
     /// Ids in the file that the corpus does not have.
-    pub unknown: Vec<String>,
+    unknown: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -103,6 +103,7 @@ impl Verdicts {
                     severity: line.severity,
                     score: line.score,
                     findings: line.findings.iter().map(super::evidence).collect(),
+                    ..DetectorReport::default()
                 };
                 verdicts.add(path, &line.id, report)?;
             }
@@ -173,6 +174,7 @@ impl Verdicts {
                     severity: verdict.max_severity.filter(|severity| !severity.is_empty()),
                     score: verdict.score,
                     findings: verdict.detections.iter().map(super::evidence).collect(),
+                    ..DetectorReport::default()
                 };
                 self.add(path, &entry.id, report)?;
             }
@@ -193,7 +195,7 @@ impl Verdicts {
             let known = dataset.sample(name).map(|sample| sample.id.clone());
             known.or_else(|| by_name.get(name).copied().flatten().map(str::to_owned))
         };
-        let sarif = sarif::read(log, name_of)
+        let sarif = sarif::read(log, &[], name_of)
             .map_err(|message| InputError::invalid(path, "runs", message))?;
         if sarif.unmatched > 0 {
             let message = format!(
@@ -209,6 +211,18 @@ impl Verdicts {
             .map(|sample| (sample.id.clone(), Answer { reports: sarif.reports(&sample.id) }))
             .collect();
         Ok(Verdicts { answers, ..Verdicts::default() })
+    }
+
+    /// Remarks for the reader of the report.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let unknown = self.unknown.first().map(|first| {
+            format!(
+                "{} verdicts are on entries that the corpus does not have (first: {})",
+                self.unknown.len(),
+                super::text(first)
+            )
+        });
+        unknown.into_iter().collect()
     }
 
     /// The verdict on one entry. A missing one is a failure, never a pass.

@@ -118,6 +118,35 @@ async fn an_endpoint_that_fails_is_not_measured_and_never_a_pass() {
     assert!(run(folder.path(), &gone, &dataset).await.unwrap_err().is_not_measured());
 }
 
+#[tokio::test]
+async fn an_answer_without_the_severity_it_is_judged_by_is_not_a_pass() {
+    let (folder, dataset) = corpus(&small_corpus());
+    let endpoint = Endpoint::start(folder.path());
+    let judged = "answer = { severity = \"report.issues[*].severity\" }\n[system.decision]\nseverities = [\"high\"]\n";
+    let report =
+        run(folder.path(), &entry(&endpoint.system("/scan", judged)), &dataset).await.unwrap();
+    assert_eq!((value(&report, "recall"), value(&report, "fpr")), (Some(1.0), Some(0.0)));
+    let error =
+        run(folder.path(), &entry(&endpoint.system("/mute", judged)), &dataset).await.unwrap_err();
+    let said = error.to_string();
+    assert!(error.is_not_measured() && said.contains("no severity to decide by"), "{said}");
+
+    let severity =
+        "answer = { severity = \"f[*].sev\" }\n[system.decision]\nseverities = [\"high\"]\n";
+    let mcp = over_mcp("scan").replace("answer = { verdict = \"verdict\" }\n", severity);
+    let flags = "{text: '{\"f\": [{\"sev\": \"high\"}]}'}";
+    for (passes, measured) in
+        [("{text: '{\"f\": []}'}", true), ("{text: '{\"error\": \"no model\"}'}", false)]
+    {
+        write(folder.path(), "server.yaml", &scanner(flags, passes));
+        let ended = run(folder.path(), &entry(&mcp), &dataset).await;
+        match ended {
+            Ok(report) => assert!(measured && value(&report, "recall") == Some(1.0), "{passes}"),
+            Err(error) => assert!(!measured && error.is_not_measured(), "{passes}: {error}"),
+        }
+    }
+}
+
 /// The script of an MCP server with these steps for texts that name a key file, and for others.
 fn scanner(flags: &str, passes: &str) -> String {
     let names_a_key = "{properties: {arguments: {properties: {text: {pattern: id_rsa}}}}}";

@@ -271,6 +271,114 @@ fn sarif_is_read_and_names_what_it_cannot_place() {
     assert!(error.contains("its run failed"), "{error}");
 }
 
+/// Returns whether a result on one of four attacks, which says `more` of its rule, flags it.
+fn flagged_in_sarif(run: &str, more: &str) -> bool {
+    let (folder, dataset) = corpus(&small_corpus());
+    let result = format!(r#"{{"message":{{"text":"t"}},"properties":{{"id":"m-1"}},{more}}}"#);
+    let log = format!(r#"{{"version":"2.1.0","runs":[{{{run},"results":[{result}]}}]}}"#);
+    let file = write(folder.path(), "out.sarif", &log);
+    let report = score_verdicts(dataset, &file, &ScoreOptions::default()).unwrap();
+    value(&report, "recall") == Some(0.25)
+}
+
+#[test]
+fn the_level_of_a_sarif_result_is_that_of_its_own_rule() {
+    let rule = |id: &str, level: &str| {
+        format!(
+            r#"{{"id":"{id}","guid":"guid-{id}","defaultConfiguration":{{"level":"{level}"}}}}"#
+        )
+    };
+    let tool = format!(
+        r#""tool":{{"driver":{{"name":"d","rules":[{},{}]}},"extensions":[{{"name":"e","guid":"g","rules":[{},{}]}}]}}"#,
+        rule("D0", "none"),
+        rule("D1", "error"),
+        rule("X0", "none"),
+        rule("X1", "error")
+    );
+    for (more, expected) in [
+        // By place and id, in the driver.
+        (r#""ruleId":"D0""#, false),
+        (r#""ruleId":"D1""#, true),
+        (r#""ruleIndex":0"#, false),
+        (r#""rule":{"id":"D0"}"#, false),
+        (r#""rule":{"index":1}"#, true),
+        (r#""rule":{"guid":"guid-D0"}"#, false),
+        // In an extension.
+        (
+            r#""ruleId":"X1","ruleIndex":1,"rule":{"id":"X1","index":1,"toolComponent":{"index":0}}"#,
+            true,
+        ),
+        (r#""ruleId":"X0","ruleIndex":0,"rule":{"toolComponent":{"index":0}}"#, false),
+        (r#""rule":{"index":0,"toolComponent":{"name":"e"}}"#, false),
+        (r#""rule":{"index":1,"toolComponent":{"guid":"g"}}"#, true),
+        (r#""ruleId":"X0""#, false),
+        // The id decides where the place is another rule's.
+        (r#""ruleId":"X1","ruleIndex":0"#, true),
+        (r#""ruleId":"D0","ruleIndex":1"#, false),
+        (r#""ruleId":"unknown","ruleIndex":0"#, true),
+        // A part of a rule.
+        (r#""ruleId":"D0/sub/part","ruleIndex":0"#, false),
+        (r#""ruleId":"D0/sub""#, false),
+        (r#""ruleId":"D01""#, true),
+        // The level of the result itself comes first.
+        (r#""ruleId":"D0","level":"note""#, true),
+        (r#""ruleId":"D1","level":"none""#, false),
+    ] {
+        assert_eq!(flagged_in_sarif(&tool, more), expected, "{more}");
+    }
+}
+
+#[test]
+fn a_sarif_rule_that_the_run_configures_has_the_level_of_the_run() {
+    let tool = r#""tool":{"driver":{"name":"d","rules":[{"id":"R0","defaultConfiguration":{"level":"error"}},{"id":"R1"}]}}"#;
+    let invocation = |rule: &str, level: &str| {
+        format!(
+            r#"{{"executionSuccessful":true,"ruleConfigurationOverrides":[{{"descriptor":{rule},"configuration":{{"level":"{level}"}}}}]}}"#
+        )
+    };
+    let (off, on) = (invocation(r#"{"index":0}"#, "none"), invocation(r#"{"id":"R0"}"#, "warning"));
+    let only = |one: &str| format!(r#"{tool},"invocations":[{one}]"#);
+    assert!(!flagged_in_sarif(&only(&off), r#""ruleId":"R0""#));
+    assert!(flagged_in_sarif(&only(&off), r#""ruleId":"R1""#));
+    assert!(flagged_in_sarif(&only(&off), r#""ruleId":"R0","level":"error""#));
+    let both = format!(r#"{tool},"invocations":[{on},{off}]"#);
+    for (provenance, expected) in [
+        (r#","provenance":{"invocationIndex":0}"#, true),
+        (r#","provenance":{"invocationIndex":1}"#, false),
+        // Of which of the two it is, is not known.
+        ("", true),
+    ] {
+        let more = format!(r#""ruleId":"R0"{provenance}"#);
+        assert_eq!(flagged_in_sarif(&both, &more), expected, "{provenance}");
+    }
+}
+
+#[test]
+fn the_most_explicit_names_of_a_sarif_result_are_all_meant() {
+    let (folder, dataset) = corpus(&small_corpus());
+    let places = |kind: &str| -> String {
+        let place = |name: &str| match kind {
+            "logical" => format!(r#"{{"logicalLocations":[{{"name":"{name}"}}]}}"#),
+            _ => format!(
+                r#"{{"physicalLocation":{{"artifactLocation":{{"uri":"tools/{name}.json"}}}}}}"#
+            ),
+        };
+        format!(r#""locations":[{},{}]"#, place("add_1"), place("add_2"))
+    };
+    let recall = |more: &str| {
+        let log = format!(
+            r#"{{"version":"2.1.0","runs":[{{"results":[{{"message":{{"text":"t"}},{more}}}]}}]}}"#
+        );
+        let file = write(folder.path(), "out.sarif", &log);
+        value(&score_verdicts(dataset.clone(), &file, &ScoreOptions::default()).unwrap(), "recall")
+    };
+    for kind in ["logical", "file"] {
+        assert_eq!(recall(&places(kind)), Some(0.5), "{kind}");
+        let named = format!(r#"{},"properties":{{"tool":"add_3"}}"#, places(kind));
+        assert_eq!(recall(&named), Some(0.25), "{kind}");
+    }
+}
+
 #[test]
 fn sarif_scores_belong_to_the_detector_that_found_something() {
     let (folder, dataset) = corpus(&small_corpus());

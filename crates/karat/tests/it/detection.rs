@@ -219,6 +219,90 @@ fn every_miss_and_every_false_alarm_is_listed_with_its_text() {
     assert_eq!(item("tp-01")["observed"]["outcome"], "true positive");
 }
 
+#[test]
+fn a_changed_corpus_is_compared_over_the_entries_that_are_the_same() {
+    let scratch = Scratch::new();
+    let gate = |metric: &str| {
+        format!(
+            "baseline = \"b.json\"\n[detection.gate.metrics]\n{metric} = {{ max_drop = 0.0 }}\n"
+        )
+    };
+    project(&scratch, "{ builtin = \"builtin\" }", &gate("recall"));
+    scratch.karat(&["baseline", "update"]).expect(0);
+    let check = |code: i32| scratch.karat(&["detection", "run", "--json"]).expect(code);
+    let before = check(0).json()["reports"][0].clone();
+    scratch.write("before.json", before.to_string());
+    let lines = scratch.read("corpus.jsonl");
+
+    // The layout of the file is not content: other order, spaces, keys, or one document.
+    let entries: Vec<Value> =
+        lines.lines().rev().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let other: Vec<String> = entries.iter().map(|entry| format!("  {entry}")).collect();
+    scratch.write("corpus.jsonl", other.join("\n\n"));
+    let document = check(0).json();
+    let report = &document["reports"][0];
+    assert_ne!(report["dataset"]["digest"], before["dataset"]["digest"]);
+    assert_eq!(report["contents"], before["contents"]);
+    assert!(report["comparison"]["data"].is_null(), "{}", report["comparison"]["data"]);
+    scratch.write("corpus.json", serde_json::json!({"entries": entries}).to_string());
+    let settings = scratch.read("karat.toml");
+    scratch.write("karat.toml", settings.replace("corpus.jsonl", "corpus.json"));
+    check(0);
+    project(&scratch, "{ builtin = \"builtin\" }", &gate("precision"));
+    scratch.write("corpus.jsonl", other.join("\n"));
+    check(0);
+
+    // A new entry and a changed one are named and left out.
+    project(&scratch, "{ builtin = \"builtin\" }", &gate("recall"));
+    let new = lines.lines().next().unwrap().replace("tp-00", "tp-new");
+    let changed =
+        format!("{new}\n{}", lines.replacen("word in text number 3", "word in text three", 1));
+    scratch.write("corpus.jsonl", &changed);
+    let document = check(0).json();
+    let change =
+        "the set of items changed: 1 changed (hn-03), 1 added (tp-new); left out of the comparison";
+    let warnings = document["reports"][0]["warnings"].as_array().unwrap();
+    assert!(warnings.iter().any(|warning| warning == change), "{warnings:?}");
+    scratch.write("after.json", document["reports"][0].to_string());
+    let compared = scratch.karat(&["compare", "before.json", "after.json"]).expect(0).stdout;
+    let compared = compared.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(compared.contains("1 added (tp-new)"), "{compared}");
+    // Precision is not a mean over entries.
+    project(&scratch, "{ builtin = \"builtin\" }", &gate("precision"));
+    scratch.write("corpus.jsonl", &changed);
+    let ran = scratch.karat(&["detection", "run"]).expect(2);
+    assert!(ran.stderr.contains("is not the mean of its items' scores"), "{}", ran.stderr);
+
+    // An earlier baseline knows nothing of its entries: the same file is the same data.
+    project(&scratch, "{ builtin = \"builtin\" }", &gate("recall"));
+    let mut baseline: Value = serde_json::from_str(&scratch.read("b.json")).unwrap();
+    baseline.as_object_mut().unwrap().remove("contents").unwrap();
+    scratch.write("b.json", baseline.to_string());
+    check(0);
+    scratch.write("corpus.jsonl", &changed);
+    let ran = scratch.karat(&["detection", "run"]).expect(2);
+    assert!(ran.stderr.contains("do not record their items"), "{}", ran.stderr);
+}
+
+#[test]
+fn attacks_without_a_category_are_counted_by_that() {
+    let scratch = Scratch::new();
+    corpus(&scratch);
+    let lines = scratch.read("corpus.jsonl").replacen(
+        r#""category": "tool_poisoning""#,
+        r#""category": """#,
+        2,
+    );
+    scratch.write("corpus.jsonl", lines);
+    scratch.write(
+        "karat.toml",
+        "[[detection]]\nname = \"d\"\ncorpus = \"corpus.jsonl\"\nsystem = { builtin = \"builtin\" }\n",
+    );
+    let document = scratch.karat(&["detection", "run", "--json"]).expect(0).json();
+    let warnings = document["reports"][0]["warnings"].to_string();
+    assert!(warnings.contains("few attacks in: no category (2);"), "{warnings}");
+}
+
 /// Each fault of provenance by itself.
 #[test]
 fn verify_fails_on_each_fault_and_says_which_entry() {
