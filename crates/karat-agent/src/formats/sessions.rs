@@ -240,7 +240,7 @@ fn codex_item(item: &Value, session: &mut Session) {
 fn codex_failure(id: Option<&str>, result: &Value, session: &mut Session) {
     if let Some(id) = id {
         let said = result.get("content").unwrap_or(result);
-        session.dialog.outcome(Some(id), Value::String(plain_text(said)), true);
+        session.dialog.outcome(Some(id), None, Value::String(plain_text(said)), true);
     }
 }
 
