@@ -16,6 +16,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::dialog::{Dialog, Piece, pieces, tool, unknown_kind};
+use super::exact::restore;
 use super::{Importer, Position};
 use crate::trace::fields::{Fields, is_list, is_object, is_string, typed};
 use crate::trace::{CallMade, Expectation, Invalid, Outcome, Trace, Usage, as_id};
@@ -172,6 +173,7 @@ fn read(text: &str) -> Result<Conversation, Invalid> {
     if is_list(text) {
         conversation.messages(&typed(text)?, "")?;
         conversation.begun();
+        restore(text, &mut conversation.dialog.calls);
         return Ok(conversation);
     }
     let mut fields = Fields::parse(text)?;
@@ -213,6 +215,7 @@ fn read(text: &str) -> Result<Conversation, Invalid> {
         conversation.responses.extend(response.get::<String>("id").ok().flatten());
         read_response(&mut response, &mut conversation)?;
     }
+    restore(text, &mut conversation.dialog.calls);
     conversation.trace.count_unknown("", &request);
     conversation.trace.count_unknown("", &fields);
     Ok(conversation)

@@ -137,7 +137,8 @@ pub(crate) fn detect(text: &str) -> Option<TraceFormat> {
     if has(&["calls"]) {
         return Some(TraceFormat::Native);
     }
-    if has(&["request"]) || (has(&["custom_id"]) && has(&["body", "response", "params", "result"])) {
+    if has(&["request"]) || (has(&["custom_id"]) && has(&["body", "response", "params", "result"]))
+    {
         return Some(TraceFormat::Openai);
     }
     let mut fields = Fields::parse(text).ok()?;

@@ -100,7 +100,8 @@ fn unread(place: &str, call: &Value) -> Option<Piece> {
 /// null or absent was not recorded.
 pub(super) fn is_empty_answer(message: &Value) -> bool {
     let message = unwrapped(message);
-    let Some(fields) = message.as_object().filter(|fields| role(fields) == Some(Role::Model)) else {
+    let Some(fields) = message.as_object().filter(|fields| role(fields) == Some(Role::Model))
+    else {
         return false;
     };
     let is_empty =
@@ -115,7 +116,9 @@ pub(super) fn is_empty_answer(message: &Value) -> bool {
 /// The kind of an item that has no role and is not known.
 pub(super) fn unknown_kind(message: &Value) -> Option<String> {
     let fields = message.as_object().filter(|fields| !fields.contains_key("role"))?;
-    text(fields, "type").filter(|kind| !kind.is_empty()).map(|kind| clip(kind, MAX_NAME).into_owned())
+    text(fields, "type")
+        .filter(|kind| !kind.is_empty())
+        .map(|kind| clip(kind, MAX_NAME).into_owned())
 }
 
 fn is_same_call(one: &Piece, other: &Piece) -> bool {
@@ -223,8 +226,12 @@ fn item(fields: &Map<String, Value>) -> Option<Vec<Piece>> {
         | "CodeGenerationEvent"
         | "CodeExecutionEvent" => Vec::new(),
         "HandoffMessage" if text(fields, "source") != Some("user") => Vec::new(),
-        "TextMessage" | "ToolCallSummaryMessage" | "StopMessage" | "MultiModalMessage"
-        | "StructuredMessage" | "HandoffMessage" => {
+        "TextMessage"
+        | "ToolCallSummaryMessage"
+        | "StopMessage"
+        | "MultiModalMessage"
+        | "StructuredMessage"
+        | "HandoffMessage" => {
             let said = match fields.get("content") {
                 // Images are between the texts.
                 Some(Value::Array(parts)) if kind == "MultiModalMessage" => {

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::chat::{added, usage_of};
 use super::dialog::Dialog;
+use super::exact::restore;
 use super::{Importer, Position};
 use crate::trace::fields::{Fields, typed};
 use crate::trace::{Failed, Invalid, Outcome, Trace, Usage};
@@ -52,6 +53,7 @@ fn sample(text: &str, evaluated: Option<&str>) -> Result<Trace, Invalid> {
             trace.messages.push(message);
         }
     }
+    restore(text, &mut dialog.calls);
     dialog.into_trace(&mut trace);
     trace.model = fields.get::<Value>("output")?.and_then(|output| {
         output.get("model").and_then(Value::as_str).filter(|m| !m.is_empty()).map(str::to_owned)

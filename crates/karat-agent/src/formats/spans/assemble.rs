@@ -18,8 +18,8 @@ use karat_core::expect::equal;
 use serde_json::Value;
 
 use super::Span;
-use super::messages::{definitions, inputs, outputs};
 use super::exports::messages;
+use super::messages::{definitions, inputs, outputs};
 use crate::formats::dialog::{
     Dialog, Piece, answer, answer_in, is_empty_answer, is_open, pieces, structured,
 };
@@ -384,7 +384,8 @@ impl Said {
                         calls = true;
                         complete(span, id.as_deref(), &mut call);
                         let ids = &self.dialog.ids;
-                        let here = (before..ids.len()).rev().find(|one| id.is_some() && ids[*one] == id);
+                        let here =
+                            (before..ids.len()).rev().find(|one| id.is_some() && ids[*one] == id);
                         if let Some(here) = here {
                             // A stream that records a call once for each part, the whole one last.
                             let known = &mut self.dialog.calls[here];
@@ -403,6 +404,10 @@ impl Said {
                             });
                             if let Some(earlier) = earlier {
                                 repeated.insert(earlier, number);
+                                let known = &mut self.dialog.calls[earlier].arguments;
+                                if *known == Arguments::NotRecorded {
+                                    *known = call.arguments;
+                                }
                                 continue;
                             }
                         }
@@ -479,7 +484,8 @@ impl Tree<'_> {
             return true;
         }
         // Of these the call had ended before the model was asked again.
-        let results = |at: usize| given[at].iter().filter(|given| given.id == id).map(|one| &one.result);
+        let results =
+            |at: usize| given[at].iter().filter(|given| given.id == id).map(|one| &one.result);
         let is_answered = results(later).next().is_some() && !results(later).eq(results(earlier));
         let is_executed = |span: &Span| {
             span.is_tool()

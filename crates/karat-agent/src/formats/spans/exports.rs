@@ -190,8 +190,13 @@ pub(in crate::formats) fn langsmith(line: &str, out: &mut Vec<Span>) -> Result<(
         let parent = fields.get("id").cloned().unwrap_or_default();
         for mut child in children {
             if let Some(child) = child.as_object_mut() {
-                child.entry("trace_id").or_insert_with(|| trace.clone().into());
-                child.entry("parent_run_id").or_insert_with(|| parent.clone());
+                for (key, value) in
+                    [("trace_id", Value::from(trace.clone())), ("parent_run_id", parent.clone())]
+                {
+                    if child.get(key).is_none_or(Value::is_null) {
+                        child.insert(key.to_owned(), value);
+                    }
+                }
             }
             langsmith(&child.to_string(), out)?;
         }

@@ -46,8 +46,10 @@ fn civil(text: &str) -> Option<u128> {
 fn offset(text: &str) -> Option<i64> {
     let sign = if text.starts_with('-') { -1 } else { 1 };
     let digits: String = text[1..].chars().filter(|character| *character != ':').collect();
-    let is_known = matches!(digits.len(), 2 | 4) && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let is_known =
+        matches!(digits.len(), 2 | 4) && digits.bytes().all(|byte| byte.is_ascii_digit());
     let number: i64 = digits.parse().ok().filter(|_| is_known)?;
-    let (hours, minutes) = if digits.len() == 2 { (number, 0) } else { (number / 100, number % 100) };
+    let (hours, minutes) =
+        if digits.len() == 2 { (number, 0) } else { (number / 100, number % 100) };
     (hours < 24 && minutes < 60).then_some(sign * (hours * 60 + minutes))
 }
