@@ -329,7 +329,7 @@ fn joined(mut open: Conversation, mut next: Conversation) -> Conversation {
     let usage = added(open.trace.usage, next.trace.usage);
     let expect = next.trace.expect.take().or(open.trace.expect.take());
     let is_longer = next.trace.messages.len() >= open.trace.messages.len();
-    let start = open.start;
+    let (start, input) = (open.start, open.dialog.input.clone());
     let is_rest = follows(&open, &next);
     let mut responses = std::mem::take(&mut open.responses);
     responses.append(&mut next.responses);
@@ -343,6 +343,7 @@ fn joined(mut open: Conversation, mut next: Conversation) -> Conversation {
     } else {
         rewritten(open, next, is_longer)
     };
+    joined.dialog.input = input.or(joined.dialog.input);
     joined.trace.usage = usage;
     joined.trace.expect = expect;
     joined.start = start;
@@ -375,7 +376,6 @@ fn appended(mut open: Conversation, mut next: Conversation) -> Conversation {
 /// An exchange whose request does not go on from the one before: the context was compacted, or something else
 /// was asked in between. No call of either is lost.
 fn rewritten(mut open: Conversation, next: Conversation, is_longer: bool) -> Conversation {
-    let input = open.dialog.input.clone();
     let mut kept = std::mem::take(&mut open.kept);
     // A shorter one goes on if the agent had not answered yet.
     let is_later = is_longer || open.dialog.output.is_none();
@@ -386,7 +386,6 @@ fn rewritten(mut open: Conversation, next: Conversation, is_longer: bool) -> Con
         orphans.for_each(|orphan| orphan.answer(id.as_deref(), call));
     }
     shown.kept = kept;
-    shown.dialog.input = input.or(shown.dialog.input);
     shown
 }
 
