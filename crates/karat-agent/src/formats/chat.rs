@@ -7,7 +7,7 @@
 //!
 //! Exchanges of one conversation follow each other in the file and have the same id; the longest one
 //! counts, with the calls of those that it does not repeat, and the tokens of all are added. With
-//! `previous_response_id` an exchange has only what is new, and goes on where the one before ended. Karat's
+//! `previous_response_id` an exchange has only new messages, and goes on where the one before ended. Karat's
 //! own fields (`id`, `run`, `setting`, `expect`, …) are read in each document.
 
 use std::collections::BTreeMap;
@@ -337,7 +337,7 @@ fn joined(mut open: Conversation, mut next: Conversation) -> Conversation {
     let mut joined = if is_rest {
         appended(open, next)
     } else if is_whole {
-        // What a model answered is not a step if the next request goes on without it.
+        // An answer of the model is not a step if the next request goes on without it.
         let kept = std::mem::take(&mut open.kept);
         Conversation { kept, ..if is_longer { next } else { open } }
     } else {
@@ -351,7 +351,7 @@ fn joined(mut open: Conversation, mut next: Conversation) -> Conversation {
     joined
 }
 
-/// An exchange that has only what is new.
+/// Adds an exchange that has only new messages.
 fn appended(mut open: Conversation, mut next: Conversation) -> Conversation {
     let mut unread = std::mem::take(&mut open.dialog.unread);
     for message in &next.trace.messages {
@@ -373,8 +373,8 @@ fn appended(mut open: Conversation, mut next: Conversation) -> Conversation {
     open
 }
 
-/// An exchange whose request does not go on from the one before: the context was compacted, or something else
-/// was asked in between. No call of either is lost.
+/// Joins an exchange whose request does not go on from the one before: the context was compacted, or another
+/// request came in between. No call of either is lost.
 fn rewritten(mut open: Conversation, next: Conversation, is_longer: bool) -> Conversation {
     let mut kept = std::mem::take(&mut open.kept);
     // A shorter one goes on if the agent had not answered yet.
@@ -484,7 +484,7 @@ fn halves<'a>(
             None => Fields::parse(text),
         }
     };
-    // Anthropic's batches have their own names, and the response inside.
+    // Anthropic's batches have other names, and the response inside.
     let of_batch = fields.has("custom_id");
     let params = if of_batch { fields.raw("params") } else { None };
     let result = if of_batch { fields.raw("result").filter(|text| is_object(text)) } else { None };

@@ -157,7 +157,7 @@ pub(crate) fn is_conversation(text: &str) -> bool {
         let value = serde_json::from_str::<Value>(text).ok();
         value.is_some_and(|value| value.get("messages").is_none() && pieces(&value).is_some())
     };
-    // Providers add kinds of items; what comes first is a message of the user or instructions.
+    // Providers add kinds of items; the first is a message of the user or instructions.
     let is_item = |text: &&str| {
         serde_json::from_str::<Value>(text).is_ok_and(|value| unknown_kind(&value).is_some())
     };

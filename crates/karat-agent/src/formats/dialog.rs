@@ -60,7 +60,7 @@ pub(super) fn pieces(message: &Value) -> Option<Vec<Piece>> {
     out.extend(content_pieces(fields, role));
     if role == Role::Model {
         let mut blocks = out.len();
-        // LangChain has the calls whose arguments it could not parse in a list of their own.
+        // LangChain lists the calls separately whose arguments it could not parse.
         for names in [["tool_calls", "toolCalls"], ["invalid_tool_calls", "invalidToolCalls"]] {
             let calls = names.iter().find_map(|name| fields.get(*name)).map(structured);
             for call in calls.as_ref().and_then(Value::as_array).into_iter().flatten() {
@@ -200,7 +200,7 @@ fn item(fields: &Map<String, Value>) -> Option<Vec<Piece>> {
         "file_search_call" => hosted("file_search", fields.get("queries")),
         "computer_call" => hosted("computer", fields.get("action")),
         "code_interpreter_call" => hosted("code_interpreter", fields.get("code")),
-        // An approved call comes as an item of its own.
+        // An approved call is a further item.
         "reasoning"
         | "mcp_list_tools"
         | "mcp_approval_request"
@@ -216,7 +216,7 @@ fn item(fields: &Map<String, Value>) -> Option<Vec<Piece>> {
             let results = fields.get("content").and_then(Value::as_array).into_iter().flatten();
             results.filter_map(|result| result.as_object().map(outcome_of)).collect()
         }
-        // What an agent thinks, reads or is handed, and the parts of a message that follows as a whole.
+        // Thoughts, memories and handoffs of an agent, and the parts of a message that follows as a whole.
         "ThoughtEvent"
         | "MemoryQueryEvent"
         | "ModelClientStreamingChunkEvent"
@@ -288,7 +288,7 @@ fn content_pieces(fields: &Map<String, Value>, role: Role) -> Vec<Piece> {
             break;
         }
     }
-    // Google's ADK tells an agent what others said and did in a message of the user.
+    // Google's ADK reports the steps of other agents in a message of the user.
     let is_context = words.len() > 1 && words[0] == "For context:" && words[1].starts_with('[');
     let text = words.join("\n");
     match role {
@@ -391,7 +391,7 @@ fn call_of(fields: &Map<String, Value>) -> Option<Piece> {
     if let Some(inside) = fields.get("tool_call").and_then(Value::as_object) {
         return call_of(inside);
     }
-    // OpenAI's calls have their kind around what is called.
+    // OpenAI's calls have their kind around the name.
     let inside = ["function", "custom"].iter().find_map(|kind| fields.get(*kind)?.as_object());
     let names = ["name", "toolName", "tool_name", "function"];
     let find = |keys: &[&str]| -> Option<&Value> {
@@ -567,7 +567,7 @@ pub(super) struct Dialog {
     pub(super) ids: Vec<Option<String>>,
     /// Results of calls that an earlier part of the conversation may have.
     pub(super) orphans: Vec<Orphan>,
-    /// What was not known, with its count.
+    /// Places that were not known, with their counts.
     pub(super) unread: BTreeMap<String, u64>,
 }
 
@@ -612,7 +612,7 @@ impl Dialog {
         self.ids.push(id);
     }
 
-    /// Counts what is not known.
+    /// Counts a place that is not known.
     pub(super) fn unread(&mut self, place: String) {
         *self.unread.entry(place).or_default() += 1;
     }

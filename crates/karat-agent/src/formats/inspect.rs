@@ -58,7 +58,7 @@ fn sample(text: &str, evaluated: Option<&str>) -> Result<Trace, Invalid> {
     trace.model = fields.get::<Value>("output")?.and_then(|output| {
         output.get("model").and_then(Value::as_str).filter(|m| !m.is_empty()).map(str::to_owned)
     });
-    // Model roles and graders have entries of their own, in the order in which they were asked. The names have
+    // Model roles and graders have further entries, in the order of their first request. The names have
     // the provider before them, which the output's does not.
     if let Some(Value::Object(usage)) = fields.get("model_usage")? {
         let named = |name: &str| {
@@ -103,7 +103,7 @@ pub(crate) fn samples(archive: &[u8]) -> Result<Vec<String>, String> {
     let mut all = Vec::new();
     let mut total = 0;
     let entries = entries(archive)?;
-    // What the log evaluates is next to the samples, or in the first part of a log that was not finished.
+    // The evaluated model is next to the samples, or in the first part of a log that was not finished.
     let header = ["header.json", "_journal/start.json"].iter().find_map(|name| {
         let entry = entries.iter().find(|entry| entry.name == *name)?;
         let text = entry.text(archive).ok()?;
@@ -121,7 +121,7 @@ pub(crate) fn samples(archive: &[u8]) -> Result<Vec<String>, String> {
         }
         typed::<serde::de::IgnoredAny>(&text)
             .map_err(|error| format!("{}: {error}", entry.name))?;
-        // With the model around it a sample is a log of its own.
+        // With the model around it a sample is a log.
         all.push(match &header {
             Some(model) => format!("{{\"eval\":{},\"samples\":[{text}]}}", json!({"model": model})),
             None => text,

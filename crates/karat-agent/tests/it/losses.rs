@@ -1,4 +1,4 @@
-//! What a record of a run says and a reader could lose: calls under an id that is used again, calls of
+//! Parts of a record that a reader could lose: calls under an id that is used again, calls of
 //! further kinds, answers without a text, errors inside an agent, and tokens where agents nest.
 
 use karat_agent::trace::{Arguments, CallOutcome, Turns};
@@ -33,6 +33,10 @@ fn calls(trace: &Trace) -> Vec<String> {
         format!("{}({arguments}){mark}", call.name)
     };
     trace.calls.iter().map(shown).collect()
+}
+
+fn counted(set: &TraceSet) -> String {
+    format!("{:?}", set.stats.unknown)
 }
 
 /// A span from one time to another; `at` is its id, after `<` that of its parent.
@@ -150,9 +154,7 @@ fn custom_and_invalid_calls_are_calls_and_unknown_ones_are_counted() {
         json!({"id": "c", "type": "custom", "custom": {"name": "run_code", "input": "print(1)"}});
     assert_eq!(calls(&one(&[chat(custom)])), ["run_code(print(1))"]);
     let unknown = set(&[chat(json!({"id": "c", "type": "later", "later": {"title": "x"}}))]);
-    let counted: Vec<_> =
-        unknown.stats.unknown.iter().map(|(name, n)| (name.to_owned(), n)).collect();
-    assert_eq!(counted, [("tool_calls[] (later)".to_owned(), 1)]);
+    assert_eq!(counted(&unknown), r#"Counts({"tool_calls[] (later)": 1})"#);
     let message = json!({"content": "", "tool_calls": [], "invalid_tool_calls": [
         {"name": "a", "args": "{\"x\":", "id": "c", "error": "not JSON", "type": "invalid_tool_call"}]});
     let messages = json!({"id": "t", "messages": [{"type": "human", "data": {"content": "Q"}}, {"type": "ai", "data": message}]});
@@ -161,7 +163,7 @@ fn custom_and_invalid_calls_are_calls_and_unknown_ones_are_counted() {
         "inputs": {"messages": [[{"role": "user", "content": "Q"}]]},
         "outputs": {"generations": [[{"message": {"lc": 1, "id": ["AIMessage"], "kwargs": message}}]]}});
     assert_eq!(calls(&one(&[run])), ["a({\"x\":)"]);
-    // Two calls of one message that have no id of their own.
+    // Two calls of one message without ids.
     let call = |x: u8| json!({"id": "", "function": {"name": "a", "arguments": json!({"x": x}).to_string()}});
     let both = json!({"id": "t", "messages": [{"role": "user", "content": "Q"}, {"role": "assistant", "tool_calls": [call(1), call(2)]}]});
     assert_eq!(calls(&one(&[both])), ["a({\"x\":1})", "a({\"x\":2})"]);
@@ -224,7 +226,7 @@ fn calls_before_a_compaction_of_the_context_are_kept_and_counted() {
             set.stats.notes
         );
     }
-    // A model that is asked again, without what it answered, has not called.
+    // A request without the answer of the one before: the call was not made.
     let retried = [
         exchange(&[user.clone()], a),
         exchange(&[user.clone(), json!({"role": "user", "content": "?"})], done),
@@ -294,7 +296,7 @@ fn a_refusal_and_a_recorded_empty_text_are_answers() {
         answer(json!({"role": "assistant", "content": [{"type": "text", "text": ""}]})).as_deref(),
         Some("")
     );
-    // What was not recorded is not known.
+    // A content that was not recorded is not known.
     assert_eq!(answer(json!({"role": "assistant", "content": null})), None);
     let call = json!([{"id": "c", "function": {"name": "a", "arguments": "{}"}}]);
     assert_eq!(answer(json!({"role": "assistant", "content": "", "tool_calls": call})), None);
@@ -334,6 +336,26 @@ fn what_a_tool_asks_of_a_model_is_no_repetition_of_the_span_around_it() {
 }
 
 #[test]
+fn an_agent_of_google_that_another_hands_over_to_keeps_both_requests() {
+    let request = |at: &str, times, tokens: u64| {
+        span(
+            at,
+            times,
+            "call_llm",
+            json!({"gen_ai.request.model": "m", "gen_ai.usage.input_tokens": tokens}),
+        )
+    };
+    let trace = one(&[
+        span("1", (10, 99), "agent_run [root]", json!({"karat.task": "x"})),
+        request("2<1", (11, 90), 100),
+        span("3<2", (20, 30), "execute_tool go", json!({"gen_ai.operation.name": "execute_tool"})),
+        span("4<2", (31, 80), "agent_run [helper]", json!({})),
+        request("5<4", (32, 70), 200),
+    ]);
+    assert_eq!(trace.usage.input_tokens, Some(300));
+}
+
+#[test]
 fn tokens_of_inspect_are_those_of_the_evaluated_model() {
     let usage = |tokens: u64| json!({"input_tokens": tokens, "output_tokens": 1, "total_tokens": tokens + 1});
     let log = |model: Value, output: &str| {
@@ -357,7 +379,7 @@ fn a_handoff_is_one_call() {
         span("2", (21, 22), "handoff to billing", handoff),
     ];
     assert_eq!(calls(&one(&spans)), ["transfer_to_billing({})"]);
-    // The SDK's own export has no responses, and then the handoff's span is all that there is.
+    // The SDK's export has no responses, and then the handoff's span counts.
     let record = |id: &str, at: u8, data: Value| {
         json!({"object": "trace.span", "id": id, "trace_id": "t", "parent_id": null, "span_data": data,
             "started_at": format!("2026-01-01T10:00:0{at}+00:00"), "ended_at": "2026-01-01T10:00:09+00:00"})
@@ -421,9 +443,7 @@ fn items_of_further_kinds_are_calls_or_are_counted() {
         (CallOutcome::Succeeded, Some("done"))
     );
     let later = items(json!([{"type": "hologram", "id": "h"}]));
-    let counted: Vec<_> =
-        later.stats.unknown.iter().map(|(name, n)| (name.to_owned(), n)).collect();
-    assert_eq!(counted, [("items of the type hologram".to_owned(), 1)]);
+    assert_eq!(counted(&later), r#"Counts({"items of the type hologram": 1})"#);
     let event =
         |kind: &str, content: Value| json!({"type": kind, "source": "helper", "content": content});
     let autogen = json!([{"type": "TextMessage", "source": "user", "content": "Q"}, event("MemoryQueryEvent", json!([])),

@@ -7,7 +7,7 @@
 //! MCP client's inside it, the MCP server's inside that) is one call.
 //!
 //! Where model spans nest, the innermost ones count, for messages as for tokens: the outer ones repeat
-//! or add up what is inside. What a tool or another agent does inside a model's span is not a repetition.
+//! or add up what is inside. The steps of a tool or another agent inside a model's span are not a repetition.
 //! Content that was not recorded stays so. A trace of which neither calls nor
 //! their absence is known is left out and counted.
 
@@ -333,7 +333,7 @@ impl Said {
         said
     }
 
-    /// What a model was given: the user's messages and the results of calls.
+    /// Takes the messages that a model was given: the user's and the results of calls.
     fn listen(&mut self, span: &Span) -> Vec<Given> {
         let mut given = Vec::new();
         if span.is_tool() {
@@ -432,7 +432,7 @@ impl Said {
         }
     }
 
-    /// Joins what the model of a span was given with the calls. Where an id was used several times, the last
+    /// Joins the results that the model of a span was given with the calls. Where an id was used several times, the last
     /// result is that of the last call before the span.
     fn results(&mut self, by_id: &BTreeMap<String, Vec<usize>>, at: usize, results: Vec<Given>) {
         let (calls, origins) = (&mut self.dialog.calls, &self.origins);
@@ -645,6 +645,8 @@ impl Span {
         self.text(&["gen_ai.operation.name"]) == Some("invoke_agent")
             || self.text(&["openinference.span.kind", "mlflow.spanType"]) == Some("AGENT")
             || self.text(&["traceloop.span.kind"]) == Some("agent")
+            // Google's ADK before it followed the conventions.
+            || self.name.starts_with("agent_run [")
     }
 
     fn overlaps(&self, other: &Span) -> bool {
