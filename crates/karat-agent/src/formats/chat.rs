@@ -6,17 +6,24 @@
 //! `isError`; blocks have `is_error`, LangChain `status`.
 //!
 //! Exchanges of one conversation follow each other in the file and have the same id; the longest one
-//! counts, and the tokens of all are added. Karat's own fields (`id`, `run`, `setting`, `expect`, …) are
-//! read in each document.
+//! counts, with the calls of those that it does not repeat, and the tokens of all are added. With
+//! `previous_response_id` an exchange has only new messages, and goes on where the one before ended. Karat's
+//! own fields (`id`, `run`, `setting`, `expect`, …) are read in each document.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::dialog::{Dialog, tool};
+use super::dialog::{Dialog, Piece, pieces, tool, unknown_kind};
+use super::exact::restore;
 use super::{Importer, Position};
 use crate::trace::fields::{Fields, is_list, is_object, is_string, typed};
-use crate::trace::{Expectation, Invalid, Outcome, Trace, Usage, as_id};
+use crate::trace::{CallMade, Expectation, Invalid, Outcome, Trace, Usage, as_id};
+
+const KEPT: &str = "calls of earlier exchanges, which the conversation no longer had later";
+const HALF_A_BATCH: &str = "is missing: this is the output of a batch; join each line with that of the \
+    input by `custom_id`, as {\"custom_id\", \"body\", \"response\"} (`params` and `result` of Anthropic)";
 
 /// The settings of a request, which say nothing about the agent.
 const SETTINGS: [&str; 12] = [
@@ -50,6 +57,15 @@ pub(super) fn state<'a>(fields: &mut Fields<'a>) -> Option<Fields<'a>> {
 struct Conversation {
     trace: Trace,
     dialog: Dialog,
+    /// The number of messages in the request, and in that of the first exchange.
+    request: usize,
+    start: usize,
+    /// The response after which this exchange goes on, if the provider keeps the conversation.
+    follows: Option<String>,
+    /// The ids of the responses so far.
+    responses: Vec<String>,
+    /// Calls of earlier exchanges, with their ids.
+    kept: Vec<(Option<String>, CallMade)>,
 }
 
 impl Conversation {
@@ -63,6 +79,11 @@ impl Conversation {
         };
         for (number, message) in all.iter().enumerate() {
             if !self.dialog.message(message) {
+                // Providers add kinds of items, most of which are no action.
+                if let Some(kind) = unknown_kind(message) {
+                    self.dialog.unread(format!("items of the type {kind}"));
+                    continue;
+                }
                 let at = format!("{place}[{number}]");
                 return Err(match message.as_object() {
                     Some(_) => Invalid::at(format!("{at}.role"), "is missing"),
@@ -72,6 +93,12 @@ impl Conversation {
             self.trace.messages.push(message.clone());
         }
         Ok(())
+    }
+
+    /// The request is complete.
+    fn begun(&mut self) {
+        self.request = self.trace.messages.len();
+        self.start = self.request;
     }
 }
 
@@ -145,9 +172,12 @@ fn read(text: &str) -> Result<Conversation, Invalid> {
     let mut conversation = Conversation::default();
     if is_list(text) {
         conversation.messages(&typed(text)?, "")?;
+        conversation.begun();
+        restore(text, &mut conversation.dialog.calls);
         return Ok(conversation);
     }
     let mut fields = Fields::parse(text)?;
+    let is_half = fields.has("custom_id") && (fields.has("response") || fields.has("result"));
     overlay(&mut fields, &mut conversation.trace)?;
     let (request, response) = halves(&mut fields)?;
     let mut request = match request {
@@ -156,8 +186,14 @@ fn read(text: &str) -> Result<Conversation, Invalid> {
     };
     let found = CONVERSATIONS.iter().find_map(|name| Some((*name, request.raw(name)?)));
     let found = found.or_else(|| Some(("messages", state(&mut request)?.raw("messages")?)));
-    let (name, messages) = found.ok_or_else(|| Invalid::at("messages", "is missing"))?;
+    let missing = || match is_half {
+        true => Invalid::at("body", HALF_A_BATCH),
+        false => Invalid::at("messages", "is missing"),
+    };
+    let (name, messages) = found.ok_or_else(missing)?;
     conversation.messages(&typed(messages).map_err(|error| error.within(name))?, name)?;
+    conversation.begun();
+    conversation.follows = request.get("previous_response_id").ok().flatten();
     conversation.trace.model = request.get("model").ok().flatten();
     let tools = request.get::<Vec<Value>>("tools")?;
     if let Some(tools) = tools.or(request.get::<Vec<Value>>("functions")?) {
@@ -176,8 +212,10 @@ fn read(text: &str) -> Result<Conversation, Invalid> {
         if let Some(usage) = response.get::<Value>("usage")? {
             conversation.trace.usage = added(conversation.trace.usage, usage_of(&usage));
         }
+        conversation.responses.extend(response.get::<String>("id").ok().flatten());
         read_response(&mut response, &mut conversation)?;
     }
+    restore(text, &mut conversation.dialog.calls);
     conversation.trace.count_unknown("", &request);
     conversation.trace.count_unknown("", &fields);
     Ok(conversation)
@@ -206,11 +244,22 @@ fn read_response(
 #[derive(Default)]
 pub(super) struct Conversations {
     open: Option<Conversation>,
+    /// Calls that were kept of exchanges that are not shown.
+    kept: u64,
 }
 
-fn closed(mut conversation: Conversation) -> Trace {
-    std::mem::take(&mut conversation.dialog).into_trace(&mut conversation.trace);
-    conversation.trace
+impl Conversations {
+    fn close(&mut self, mut conversation: Conversation, out: &mut Vec<Trace>) {
+        let mut dialog = std::mem::take(&mut conversation.dialog);
+        let mut kept = missing(conversation.kept, &identified(&dialog));
+        for (id, call) in &mut kept {
+            dialog.orphans.iter().for_each(|orphan| orphan.answer(id.as_deref(), call));
+        }
+        self.kept += kept.len() as u64;
+        dialog.calls.splice(0..0, kept.into_iter().map(|(_, call)| call));
+        dialog.into_trace(&mut conversation.trace);
+        out.push(conversation.trace);
+    }
 }
 
 impl Importer for Conversations {
@@ -221,17 +270,13 @@ impl Importer for Conversations {
             next.trace.id = at.name();
         }
         match self.open.take() {
-            Some(mut open) if named && continues(&open, &next) => {
-                let usage = added(open.trace.usage, next.trace.usage);
-                if next.trace.messages.len() >= open.trace.messages.len() {
-                    next.trace.expect = next.trace.expect.or(open.trace.expect.take());
-                    open = next;
-                }
-                open.trace.usage = usage;
-                self.open = Some(open);
+            Some(open) if named && (follows(&open, &next) || continues(&open, &next)) => {
+                self.open = Some(joined(open, next));
             }
             before => {
-                out.extend(before.map(closed));
+                if let Some(before) = before {
+                    self.close(before, out);
+                }
                 self.open = Some(next);
             }
         }
@@ -239,17 +284,134 @@ impl Importer for Conversations {
     }
 
     fn finish(&mut self, out: &mut Vec<Trace>) {
-        out.extend(self.open.take().map(closed));
+        if let Some(open) = self.open.take() {
+            self.close(open, out);
+        }
     }
+
+    fn notes(&self) -> BTreeMap<String, u64> {
+        let kept = (self.kept > 0).then(|| (KEPT.to_owned(), self.kept));
+        kept.into_iter().collect()
+    }
+}
+
+/// Returns whether an exchange goes on after a response of the conversation that is open.
+fn follows(open: &Conversation, next: &Conversation) -> bool {
+    let after = next.follows.as_ref();
+    open.trace.key() == next.trace.key()
+        && after.is_some_and(|id| open.responses.is_empty() || open.responses.contains(id))
 }
 
 /// Returns whether an exchange belongs to the conversation before it: the same trace, and not a new
 /// start, which would be another run of the task.
 fn continues(open: &Conversation, next: &Conversation) -> bool {
-    let (open, next) = (&open.trace, &next.trace);
-    let first = |trace: &Trace| trace.messages.first().cloned();
-    let new_start = next.messages.len() <= open.messages.len() && first(open) == first(next);
-    open.key() == next.key() && (next.run > 0 || !new_start)
+    let first = |one: &Conversation| one.trace.messages.first().cloned();
+    let shorter = next.trace.messages.len() <= open.trace.messages.len();
+    let new_start = shorter && first(open) == first(next) && !goes_on(open, next);
+    open.trace.key() == next.trace.key() && (next.trace.run > 0 || !new_start)
+}
+
+/// Returns whether a request has a step of the open conversation in it, though others were left out: the
+/// context was compacted.
+fn goes_on(open: &Conversation, next: &Conversation) -> bool {
+    let is_step = |message: &Value| {
+        let pieces = pieces(message).unwrap_or_default();
+        pieces.iter().any(|piece| matches!(piece, Piece::Call { .. } | Piece::Outcome { .. }))
+    };
+    let (before, now) = (&open.trace.messages, &next.trace.messages);
+    let steps = before.get(open.start..).unwrap_or_default();
+    let is_exchange = next.request < now.len();
+    is_exchange && now[..next.request].iter().any(|one| steps.contains(one) && is_step(one))
+}
+
+/// The conversation with a further exchange.
+fn joined(mut open: Conversation, mut next: Conversation) -> Conversation {
+    let usage = added(open.trace.usage, next.trace.usage);
+    let expect = next.trace.expect.take().or(open.trace.expect.take());
+    let is_longer = next.trace.messages.len() >= open.trace.messages.len();
+    let (start, input) = (open.start, open.dialog.input.clone());
+    let is_rest = follows(&open, &next);
+    let mut responses = std::mem::take(&mut open.responses);
+    responses.append(&mut next.responses);
+    let is_whole = next.trace.messages.starts_with(&open.trace.messages[..open.request]);
+    let mut joined = if is_rest {
+        appended(open, next)
+    } else if is_whole {
+        // An answer of the model is not a step if the next request goes on without it.
+        let kept = std::mem::take(&mut open.kept);
+        Conversation { kept, ..if is_longer { next } else { open } }
+    } else {
+        rewritten(open, next, is_longer)
+    };
+    joined.dialog.input = input.or(joined.dialog.input);
+    joined.trace.usage = usage;
+    joined.trace.expect = expect;
+    joined.start = start;
+    joined.responses = responses;
+    joined
+}
+
+/// Adds an exchange that has only new messages.
+fn appended(mut open: Conversation, mut next: Conversation) -> Conversation {
+    let mut unread = std::mem::take(&mut open.dialog.unread);
+    for message in &next.trace.messages {
+        open.dialog.message(message);
+    }
+    for (place, count) in std::mem::take(&mut next.dialog.unread) {
+        *unread.entry(place).or_default() += count;
+    }
+    open.dialog.unread = unread;
+    let earlier = std::mem::take(&mut open.trace);
+    let mut messages = earlier.messages;
+    messages.append(&mut next.trace.messages);
+    open.request = messages.len();
+    open.trace = Trace { messages, ..next.trace };
+    open.trace.model = open.trace.model.or(earlier.model);
+    open.trace.tools = open.trace.tools.or(earlier.tools);
+    open.trace.outcome = open.trace.outcome.or(earlier.outcome);
+    open.trace.state = open.trace.state.or(earlier.state);
+    open
+}
+
+/// Joins an exchange whose request does not go on from the one before: the context was compacted, or another
+/// request came in between. No call of either is lost.
+fn rewritten(mut open: Conversation, next: Conversation, is_longer: bool) -> Conversation {
+    let mut kept = std::mem::take(&mut open.kept);
+    // A shorter one goes on if the agent had not answered yet.
+    let is_later = is_longer || open.dialog.output.is_none();
+    let (mut shown, other) = if is_later { (next, open) } else { (open, next) };
+    kept.extend(missing(identified(&other.dialog), &kept));
+    for (id, call) in &mut kept {
+        let orphans = other.dialog.orphans.iter().chain(&shown.dialog.orphans);
+        orphans.for_each(|orphan| orphan.answer(id.as_deref(), call));
+    }
+    shown.kept = kept;
+    shown
+}
+
+fn identified(dialog: &Dialog) -> Vec<(Option<String>, CallMade)> {
+    dialog.ids.iter().cloned().zip(dialog.calls.iter().cloned()).collect()
+}
+
+/// Those of `calls` that are not among the `others`, each of which is one of them at most.
+fn missing(
+    calls: Vec<(Option<String>, CallMade)>,
+    others: &[(Option<String>, CallMade)],
+) -> Vec<(Option<String>, CallMade)> {
+    let mut taken = vec![false; others.len()];
+    let mut left = Vec::new();
+    for (id, call) in calls {
+        let is_same = |(other_id, other): &(Option<String>, CallMade)| {
+            let ids = id.is_none() || other_id.is_none() || id == *other_id;
+            ids && call.name == other.name && call.arguments == other.arguments
+        };
+        let found = (0..others.len()).find(|at| !taken[*at] && is_same(&others[*at]));
+        match found {
+            Some(at) => taken[at] = true,
+            None => left.push((id, call)),
+        }
+    }
+    left
 }
 
 pub(super) fn added(a: Usage, b: Usage) -> Usage {
@@ -322,8 +484,13 @@ fn halves<'a>(
             None => Fields::parse(text),
         }
     };
-    let request = fields.any(&["request", "body"]);
-    let response = fields.raw("response").filter(|text| !is_string(text));
+    // Anthropic's batches have other names, and the response inside.
+    let of_batch = fields.has("custom_id");
+    let params = if of_batch { fields.raw("params") } else { None };
+    let result = if of_batch { fields.raw("result").filter(|text| is_object(text)) } else { None };
+    let result = result.and_then(|result| Fields::parse(result).ok()?.raw("message"));
+    let request = fields.any(&["request", "body"]).or(params);
+    let response = fields.raw("response").filter(|text| !is_string(text)).or(result);
     Ok((
         request.map(unwrap).transpose().map_err(|error| error.within("request"))?,
         response.map(unwrap).transpose().map_err(|error| error.within("response"))?,

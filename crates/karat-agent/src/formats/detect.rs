@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::TraceFormat;
 use super::chat::{CONVERSATIONS, state};
-use super::dialog::pieces;
+use super::dialog::{pieces, unknown_kind};
 use crate::trace::fields::{Fields, is_list, is_object, list, typed};
 
 /// The format of a document; none if it is not known.
@@ -137,7 +137,8 @@ pub(crate) fn detect(text: &str) -> Option<TraceFormat> {
     if has(&["calls"]) {
         return Some(TraceFormat::Native);
     }
-    if has(&["request"]) || (has(&["custom_id"]) && has(&["body", "response"])) {
+    if has(&["request"]) || (has(&["custom_id"]) && has(&["body", "response", "params", "result"]))
+    {
         return Some(TraceFormat::Openai);
     }
     let mut fields = Fields::parse(text).ok()?;
@@ -156,7 +157,12 @@ pub(crate) fn is_conversation(text: &str) -> bool {
         let value = serde_json::from_str::<Value>(text).ok();
         value.is_some_and(|value| value.get("messages").is_none() && pieces(&value).is_some())
     };
-    !all.is_empty() && all.iter().take(3).all(is_message)
+    // Providers add kinds of items; the first is a message of the user or instructions.
+    let is_item = |text: &&str| {
+        serde_json::from_str::<Value>(text).is_ok_and(|value| unknown_kind(&value).is_some())
+    };
+    let mut start = all.iter().take(3);
+    start.next().is_some_and(is_message) && start.all(|one| is_message(one) || is_item(one))
 }
 
 /// The kind of a document that is not a trace, for a message.

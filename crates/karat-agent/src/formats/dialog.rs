@@ -5,6 +5,9 @@
 //! fields, not in their meaning, so one reader takes them all, and mixed ones too: frameworks pass
 //! messages of providers on as they are.
 
+use std::collections::BTreeMap;
+
+use karat_io::text::clip;
 use serde_json::{Map, Value};
 
 use crate::trace::{Arguments, CallError, CallMade, ToolDefinition, Trace, Turns};
@@ -18,9 +21,14 @@ pub(super) enum Piece {
     Answer(String),
     /// The model called a tool.
     Call { id: Option<String>, call: Box<CallMade> },
-    /// A tool answered.
-    Outcome { id: Option<String>, result: Value, failed: bool },
+    /// A tool answered. The name is that of the tool, where the message has it.
+    Outcome { id: Option<String>, name: Option<String>, result: Value, failed: bool },
+    /// An entry of a list of calls that is not known, by its place.
+    Unread(String),
 }
+
+/// The number of characters of a name that is not known.
+const MAX_NAME: usize = 60;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Role {
@@ -41,29 +49,76 @@ pub(super) fn pieces(message: &Value) -> Option<Vec<Piece>> {
     let role = role(fields)?;
     let mut out = Vec::new();
     if role == Role::Tool {
-        let (result, failed) = result_of_message(fields);
         // Results can be in parts, each with the id of its call.
         let parts = content_pieces(fields, role);
         match parts.iter().any(|piece| matches!(piece, Piece::Outcome { .. })) {
             true => out.extend(parts),
-            false => out.push(Piece::Outcome { id: call_id(fields), result, failed }),
+            false => out.push(outcome_of(fields)),
         }
         return Some(out);
     }
     out.extend(content_pieces(fields, role));
     if role == Role::Model {
-        let calls = fields.get("tool_calls").or_else(|| fields.get("toolCalls")).map(structured);
-        for call in calls.as_ref().and_then(Value::as_array).into_iter().flatten() {
-            let Some(read) = call.as_object().and_then(call_of) else { continue };
-            // A message can have its calls as blocks and again as a list. The list is whole where a
-            // stream left only parts in the blocks.
-            out.retain(|piece| !is_same_call(piece, &read));
-            out.push(read);
+        let mut blocks = out.len();
+        // LangChain lists the calls separately whose arguments it could not parse.
+        for names in [["tool_calls", "toolCalls"], ["invalid_tool_calls", "invalidToolCalls"]] {
+            let calls = names.iter().find_map(|name| fields.get(*name)).map(structured);
+            for call in calls.as_ref().and_then(Value::as_array).into_iter().flatten() {
+                let Some(read) = call.as_object().and_then(call_of) else {
+                    out.extend(unread(names[0], call));
+                    continue;
+                };
+                // A message can have its calls as blocks and again as a list. The list is whole where a
+                // stream left only parts in the blocks.
+                if let Some(at) = out[..blocks].iter().position(|one| is_same_call(one, &read)) {
+                    out.remove(at);
+                    blocks -= 1;
+                }
+                out.push(read);
+            }
         }
         let older = fields.get("function_call").and_then(Value::as_object).and_then(call_of);
         out.extend(older);
+        // OpenAI has a refusal next to a content that is null.
+        let refusal = text(fields, "refusal").filter(|refusal| !refusal.is_empty());
+        if let Some(refusal) = refusal
+            && !out.iter().any(|piece| matches!(piece, Piece::Answer(_)))
+        {
+            out.insert(0, Piece::Answer(refusal.to_owned()));
+        }
     }
     Some(out)
+}
+
+/// Takes note of an entry in a list of calls that is not one in any known form.
+fn unread(place: &str, call: &Value) -> Option<Piece> {
+    let kind = call.get("type").and_then(Value::as_str).unwrap_or("without a name");
+    (!call.is_null()).then(|| Piece::Unread(format!("{place}[] ({})", clip(kind, MAX_NAME))))
+}
+
+/// Returns whether this is a message of the model with a text in which there is nothing. A content that is
+/// null or absent was not recorded.
+pub(super) fn is_empty_answer(message: &Value) -> bool {
+    let message = unwrapped(message);
+    let Some(fields) = message.as_object().filter(|fields| role(fields) == Some(Role::Model))
+    else {
+        return false;
+    };
+    let is_empty =
+        |part: &Value| matches!(part_of(part), Some(Piece::Answer(text)) if text.is_empty());
+    match fields.get("content") {
+        Some(Value::String(text)) => text.is_empty(),
+        Some(Value::Array(parts)) => parts.iter().all(is_empty),
+        _ => false,
+    }
+}
+
+/// The kind of an item that has no role and is not known.
+pub(super) fn unknown_kind(message: &Value) -> Option<String> {
+    let fields = message.as_object().filter(|fields| !fields.contains_key("role"))?;
+    text(fields, "type")
+        .filter(|kind| !kind.is_empty())
+        .map(|kind| clip(kind, MAX_NAME).into_owned())
 }
 
 fn is_same_call(one: &Piece, other: &Piece) -> bool {
@@ -129,10 +184,6 @@ fn item(fields: &Map<String, Value>) -> Option<Vec<Piece>> {
     };
     Some(match kind {
         "function_call" | "custom_tool_call" => call_of(fields).into_iter().collect(),
-        "function_call_output" | "custom_tool_call_output" | "local_shell_call_output" => {
-            let (result, failed) = result_of_message(fields);
-            vec![Piece::Outcome { id: call_id(fields), result, failed }]
-        }
         "mcp_call" => {
             let mut call = CallMade::named(text(fields, "name")?);
             call.server = text(fields, "server_label").map(str::to_owned).or(call.server);
@@ -149,7 +200,13 @@ fn item(fields: &Map<String, Value>) -> Option<Vec<Piece>> {
         "file_search_call" => hosted("file_search", fields.get("queries")),
         "computer_call" => hosted("computer", fields.get("action")),
         "code_interpreter_call" => hosted("code_interpreter", fields.get("code")),
-        "reasoning" | "mcp_list_tools" | "item_reference" | "compaction" => Vec::new(),
+        // An approved call is a further item.
+        "reasoning"
+        | "mcp_list_tools"
+        | "mcp_approval_request"
+        | "mcp_approval_response"
+        | "item_reference"
+        | "compaction" => Vec::new(),
         // Messages of AutoGen, which name the speaker and not the role.
         "ToolCallRequestEvent" => {
             let calls = fields.get("content").and_then(Value::as_array).into_iter().flatten();
@@ -157,21 +214,49 @@ fn item(fields: &Map<String, Value>) -> Option<Vec<Piece>> {
         }
         "ToolCallExecutionEvent" => {
             let results = fields.get("content").and_then(Value::as_array).into_iter().flatten();
-            let outcome = |result: &Value| {
-                let fields = result.as_object()?;
-                let (result, failed) = result_of_message(fields);
-                Some(Piece::Outcome { id: call_id(fields), result, failed })
-            };
-            results.filter_map(outcome).collect()
+            results.filter_map(|result| result.as_object().map(outcome_of)).collect()
         }
-        "TextMessage" | "ToolCallSummaryMessage" | "StopMessage" => {
-            let said = fields.get("content").map(plain_text).unwrap_or_default();
+        // Thoughts, memories and handoffs of an agent, and the parts of a message that follows as a whole.
+        "ThoughtEvent"
+        | "MemoryQueryEvent"
+        | "ModelClientStreamingChunkEvent"
+        | "UserInputRequestedEvent"
+        | "SelectSpeakerEvent"
+        | "SelectorEvent"
+        | "CodeGenerationEvent"
+        | "CodeExecutionEvent" => Vec::new(),
+        "HandoffMessage" if text(fields, "source") != Some("user") => Vec::new(),
+        "TextMessage"
+        | "ToolCallSummaryMessage"
+        | "StopMessage"
+        | "MultiModalMessage"
+        | "StructuredMessage"
+        | "HandoffMessage" => {
+            let said = match fields.get("content") {
+                // Images are between the texts.
+                Some(Value::Array(parts)) if kind == "MultiModalMessage" => {
+                    parts.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n")
+                }
+                content => content.map(plain_text).unwrap_or_default(),
+            };
             match text(fields, "source") {
                 Some("user") => vec![Piece::User(said)],
                 _ => vec![Piece::Answer(said)],
             }
         }
-        _ => return None,
+        "tool_search_output" => vec![outcome_of(fields)],
+        // Further tools of the provider, such as `shell_call`: the items of all of them have this form.
+        _ => {
+            if kind.strip_suffix("_output").is_some_and(|kind| kind.ends_with("_call")) {
+                return Some(vec![outcome_of(fields)]);
+            }
+            let name = kind.strip_suffix("_call").filter(|name| !name.is_empty())?;
+            if fields.contains_key("name") || fields.contains_key("function") {
+                return call_of(fields).map(|call| vec![call]);
+            }
+            let given = ["action", "operation", "arguments", "input"];
+            hosted(name, given.iter().find_map(|key| fields.get(*key)))
+        }
     })
 }
 
@@ -203,8 +288,11 @@ fn content_pieces(fields: &Map<String, Value>, role: Role) -> Vec<Piece> {
             break;
         }
     }
+    // Google's ADK reports the steps of other agents in a message of the user.
+    let is_context = words.len() > 1 && words[0] == "For context:" && words[1].starts_with('[');
     let text = words.join("\n");
     match role {
+        Role::User if is_context => {}
         // Results of tools are in messages of the user, who need not say anything.
         Role::User if !text.is_empty() || others == 0 => out.insert(0, Piece::User(text)),
         Role::Model if !text.is_empty() => {
@@ -244,21 +332,18 @@ fn part_of(part: &Value) -> Option<Piece> {
     let kind = kinds.iter().find_map(|key| text(fields, key)).unwrap_or_default();
     match kind.replace('_', "-").as_str() {
         "tool-use" | "mcp-tool-use" | "server-tool-use" | "tool-call" | "builtin-tool-call"
-        | "function-call" | "function" => call_of(fields),
+        | "function-call" | "function" | "invalid-tool-call" => call_of(fields),
         "tool-result"
         | "mcp-tool-result"
         | "tool-call-response"
         | "tool-return"
         | "builtin-tool-return"
         | "function-response"
-        | "function-result" => {
-            let (result, failed) = result_of_message(fields);
-            Some(Piece::Outcome { id: call_id(fields), result, failed })
-        }
+        | "function-result" => Some(outcome_of(fields)),
         // A retry without a tool is a message to the model, not a result.
         "retry-prompt" => fields.get("tool_name").filter(|name| !name.is_null()).map(|_| {
             let (result, _) = result_of_message(fields);
-            Piece::Outcome { id: call_id(fields), result, failed: true }
+            Piece::Outcome { id: call_id(fields), name: tool_in(fields), result, failed: true }
         }),
         "text" | "input-text" | "output-text" | "user-prompt" | "refusal" => {
             let text = ["text", "content", "refusal"].iter().find_map(|key| fields.get(*key))?;
@@ -273,10 +358,12 @@ fn part_of(part: &Value) -> Option<Piece> {
                 return call_of(call);
             }
             if let Some(result) = under(&["toolResult", "tool_call_result"]) {
-                let id = call_id(result).or_else(|| call_id(result.get("origin")?.as_object()?));
+                let origin = result.get("origin").and_then(Value::as_object);
+                let id = call_id(result).or_else(|| call_id(origin?));
+                let name = tool_in(result).or_else(|| tool_in(origin?));
                 let (value, failed) = result_of_message(result);
                 let failed = failed || result.get("error") == Some(&Value::Bool(true));
-                return Some(Piece::Outcome { id, result: value, failed });
+                return Some(Piece::Outcome { id, name, result: value, failed });
             }
             if let Some(response) = under(&["functionResponse", "function_response"]) {
                 let result = response.get("response").cloned().unwrap_or_default();
@@ -288,7 +375,7 @@ fn part_of(part: &Value) -> Option<Piece> {
                     _ => None,
                 };
                 let result = result_value(plain.unwrap_or(&result));
-                return Some(Piece::Outcome { id, result, failed });
+                return Some(Piece::Outcome { id, name: tool_in(response), result, failed });
             }
             let thought = fields.get("thought").and_then(Value::as_bool).unwrap_or(false);
             let text = fields.get("text").and_then(Value::as_str).filter(|_| !thought)?;
@@ -304,7 +391,8 @@ fn call_of(fields: &Map<String, Value>) -> Option<Piece> {
     if let Some(inside) = fields.get("tool_call").and_then(Value::as_object) {
         return call_of(inside);
     }
-    let inside = fields.get("function").and_then(Value::as_object);
+    // OpenAI's calls have their kind around the name.
+    let inside = ["function", "custom"].iter().find_map(|kind| fields.get(*kind)?.as_object());
     let names = ["name", "toolName", "tool_name", "function"];
     let find = |keys: &[&str]| -> Option<&Value> {
         let found = |map: &'_ Map<String, Value>, key: &str| map.contains_key(key);
@@ -356,6 +444,17 @@ fn call_id(fields: &Map<String, Value>) -> Option<String> {
     names.iter().find_map(|name| text(fields, name)).map(str::to_owned)
 }
 
+/// The tool that a result names.
+fn tool_in(fields: &Map<String, Value>) -> Option<String> {
+    let names = ["tool_name", "toolName", "name"];
+    names.iter().find_map(|name| text(fields, name)).map(|name| CallMade::named(name).name)
+}
+
+fn outcome_of(fields: &Map<String, Value>) -> Piece {
+    let (result, failed) = result_of_message(fields);
+    Piece::Outcome { id: call_id(fields), name: tool_in(fields), result, failed }
+}
+
 /// The result in a message or part, and whether it is an error.
 fn result_of_message(fields: &Map<String, Value>) -> (Value, bool) {
     let names = ["output", "response", "result", "content", "contents", "parts"];
@@ -363,8 +462,12 @@ fn result_of_message(fields: &Map<String, Value>) -> (Value, bool) {
     let mut result = found.map_or(Value::Null, result_value);
     let error = fields.get("error").filter(|error| !error.is_null());
     let flag = |name: &str| fields.get(name).and_then(Value::as_bool).unwrap_or(false);
-    let mut failed = flag("is_error") || flag("isError") || text(fields, "status") == Some("error");
-    failed |= text(fields, "outcome") == Some("failed") || error.is_some_and(|e| !e.is_boolean());
+    let mut failed = flag("is_error") || flag("isError");
+    failed |= matches!(text(fields, "status"), Some("error" | "failed"));
+    // Pydantic AI: the model was asked to try again, a person refused the call, or it was cut off.
+    let outcomes = ["failed", "retried", "denied", "interrupted"];
+    failed |= text(fields, "outcome").is_some_and(|outcome| outcomes.contains(&outcome));
+    failed |= error.is_some_and(|e| !e.is_boolean());
     // Vercel's results name their kind.
     let kind = result.get("type").and_then(Value::as_str).map(str::to_owned);
     if let (Some(kind), Some(value)) = (kind, result.get("value").cloned())
@@ -445,6 +548,13 @@ pub(super) fn tool(value: &Value) -> Option<ToolDefinition> {
     })
 }
 
+/// The result of a call that is not in the conversation.
+pub(super) struct Orphan {
+    id: String,
+    result: Value,
+    failed: bool,
+}
+
 /// A conversation as far as it was read.
 #[derive(Default)]
 pub(super) struct Dialog {
@@ -455,6 +565,10 @@ pub(super) struct Dialog {
     pub(super) calls: Vec<CallMade>,
     /// Ids of the calls, in the same order.
     pub(super) ids: Vec<Option<String>>,
+    /// Results of calls that an earlier part of the conversation may have.
+    pub(super) orphans: Vec<Orphan>,
+    /// Places that were not known, with their counts.
+    pub(super) unread: BTreeMap<String, u64>,
 }
 
 impl Dialog {
@@ -462,19 +576,26 @@ impl Dialog {
     pub(super) fn message(&mut self, message: &Value) -> bool {
         let Some(pieces) = pieces(message) else { return false };
         let calls = pieces.iter().any(|piece| matches!(piece, Piece::Call { .. }));
+        let replies = pieces.iter().any(|piece| matches!(piece, Piece::Outcome { .. }));
+        let is_empty = pieces.is_empty() && is_empty_answer(message);
         for piece in pieces {
             match piece {
+                // A text next to the result of a tool does not begin a turn.
+                Piece::User(text) if replies => _ = self.input.get_or_insert(text),
                 Piece::User(text) => self.user(text),
                 Piece::Answer(text) => self.output = Some(text),
                 Piece::Call { id, call } => self.call(id, *call),
-                Piece::Outcome { id, result, failed } => {
-                    self.outcome(id.as_deref(), result, failed);
+                Piece::Outcome { id, name, result, failed } => {
+                    self.outcome(id.as_deref(), name.as_deref(), result, failed);
                 }
+                Piece::Unread(place) => self.unread(place),
             }
         }
         // A model that still calls has not answered yet.
         if calls {
             self.output = None;
+        } else if is_empty {
+            self.output.get_or_insert_default();
         }
         true
     }
@@ -491,23 +612,37 @@ impl Dialog {
         self.ids.push(id);
     }
 
-    /// The result of the call with this id that has none yet; without an id of the first such call.
-    pub(super) fn outcome(&mut self, id: Option<&str>, result: Value, failed: bool) {
-        let open = |call: &CallMade| call.result.is_none() && call.error.is_none();
+    /// Counts a place that is not known.
+    pub(super) fn unread(&mut self, place: String) {
+        *self.unread.entry(place).or_default() += 1;
+    }
+
+    /// The result of the call with this id that has none yet; without an id of the first such call, if there
+    /// is one of the tool that is named.
+    pub(super) fn outcome(
+        &mut self,
+        id: Option<&str>,
+        name: Option<&str>,
+        result: Value,
+        failed: bool,
+    ) {
         let known = id.filter(|id| self.ids.iter().any(|known| known.as_deref() == Some(id)));
-        let found = (0..self.calls.len()).find(|&at| {
-            open(&self.calls[at])
-                && match (known, id) {
-                    (Some(id), _) => self.ids[at].as_deref() == Some(id),
-                    (None, None) => true,
-                    // The id of a call that is not here; calls without ids may be meant.
-                    (None, Some(_)) => self.ids[at].is_none(),
-                }
-        });
-        if let Some(at) = found {
-            let call = &mut self.calls[at];
-            call.error = failed.then(|| error_of(plain_text(&result)));
-            call.result = Some(result);
+        let fits = |at: &usize| match (known, id) {
+            _ if !is_open(&self.calls[*at]) => false,
+            (Some(id), _) => self.ids[*at].as_deref() == Some(id),
+            (None, None) => true,
+            // The id of a call that is not here; calls without ids may be meant.
+            (None, Some(_)) => self.ids[*at].is_none(),
+        };
+        let mut open = (0..self.calls.len()).filter(fits);
+        let is_named = |at: &usize| name == Some(self.calls[*at].name.as_str());
+        let found = open.clone().find(is_named).or_else(|| open.next());
+        match (found, id) {
+            (Some(at), _) => answer(&mut self.calls[at], result, failed),
+            (None, Some(id)) if known.is_none() => {
+                self.orphans.push(Orphan { id: id.to_owned(), result, failed });
+            }
+            _ => {}
         }
     }
 
@@ -519,5 +654,27 @@ impl Dialog {
         if self.spoken > 1 {
             trace.turns = Turns::Multi;
         }
+        for (place, count) in self.unread {
+            *trace.unknown.entry(place).or_default() += count;
+        }
     }
+}
+
+impl Orphan {
+    /// Gives the result to the call with this id, if it has none.
+    pub(super) fn answer(&self, id: Option<&str>, call: &mut CallMade) {
+        if id == Some(self.id.as_str()) && is_open(call) {
+            answer(call, self.result.clone(), self.failed);
+        }
+    }
+}
+
+/// Returns whether neither a result nor an error is known yet.
+pub(super) fn is_open(call: &CallMade) -> bool {
+    call.result.is_none() && call.error.is_none()
+}
+
+pub(super) fn answer(call: &mut CallMade, result: Value, failed: bool) {
+    call.error = failed.then(|| error_of(plain_text(&result)));
+    call.result = Some(result);
 }

@@ -5,10 +5,11 @@
 
 use std::io::Read as _;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::chat::{added, usage_of};
 use super::dialog::Dialog;
+use super::exact::restore;
 use super::{Importer, Position};
 use crate::trace::fields::{Fields, typed};
 use crate::trace::{Failed, Invalid, Outcome, Trace, Usage};
@@ -22,18 +23,27 @@ pub(super) struct Inspect;
 impl Importer for Inspect {
     fn take(&mut self, text: &str, _: Position, out: &mut Vec<Trace>) -> Result<(), Invalid> {
         let mut fields = Fields::parse(text)?;
-        if fields.raw("eval").is_none() && fields.raw("status").is_none() {
-            out.push(sample(text)?);
+        let eval = fields.raw("eval");
+        if eval.is_none() && fields.raw("status").is_none() {
+            out.push(sample(text, None)?);
             return Ok(());
         }
+        let model = eval.and_then(model_of);
         for (number, text) in fields.list("samples")?.unwrap_or_default().into_iter().enumerate() {
-            out.push(sample(text).map_err(|error| error.within(&format!("samples[{number}]")))?);
+            let read = sample(text, model.as_deref());
+            out.push(read.map_err(|error| error.within(&format!("samples[{number}]")))?);
         }
         Ok(())
     }
 }
 
-fn sample(text: &str) -> Result<Trace, Invalid> {
+/// The model that a log evaluates.
+fn model_of(eval: &str) -> Option<String> {
+    Fields::parse(eval).ok()?.get("model").ok().flatten()
+}
+
+/// Reads a sample; `evaluated` is the model of the log.
+fn sample(text: &str, evaluated: Option<&str>) -> Result<Trace, Invalid> {
     let mut fields = Fields::parse(text)?;
     let mut trace = Trace::of(crate::trace::read_id(&mut fields)?);
     trace.run = fields.get("epoch")?.unwrap_or(1);
@@ -43,13 +53,22 @@ fn sample(text: &str) -> Result<Trace, Invalid> {
             trace.messages.push(message);
         }
     }
+    restore(text, &mut dialog.calls);
     dialog.into_trace(&mut trace);
     trace.model = fields.get::<Value>("output")?.and_then(|output| {
         output.get("model").and_then(Value::as_str).filter(|m| !m.is_empty()).map(str::to_owned)
     });
-    // Model roles and graders have entries of their own; the evaluated model is the first.
+    // Model roles and graders have further entries, in the order of their first request. The names have
+    // the provider before them, which the output's does not.
     if let Some(Value::Object(usage)) = fields.get("model_usage")? {
-        let mut all = usage.values().map(|usage| Usage {
+        let named = |name: &str| {
+            let of_provider =
+                |one: &&String| one.rsplit_once('/').is_some_and(|(_, model)| model == name);
+            usage.get_key_value(name).map(|(key, _)| key).or_else(|| usage.keys().find(of_provider))
+        };
+        let own = evaluated.and_then(named).or_else(|| trace.model.as_deref().and_then(named));
+        let chosen = usage.iter().filter(|(name, _)| own.is_none_or(|own| own == *name));
+        let mut all = chosen.map(|(_, usage)| Usage {
             cached_tokens: usage.get("input_tokens_cache_read").and_then(Value::as_u64),
             reasoning_tokens: usage.get("reasoning_tokens").and_then(Value::as_u64),
             ..usage_of(usage)
@@ -83,7 +102,14 @@ fn sample(text: &str) -> Result<Trace, Invalid> {
 pub(crate) fn samples(archive: &[u8]) -> Result<Vec<String>, String> {
     let mut all = Vec::new();
     let mut total = 0;
-    for entry in entries(archive)? {
+    let entries = entries(archive)?;
+    // The evaluated model is next to the samples, or in the first part of a log that was not finished.
+    let header = ["header.json", "_journal/start.json"].iter().find_map(|name| {
+        let entry = entries.iter().find(|entry| entry.name == *name)?;
+        let text = entry.text(archive).ok()?;
+        model_of(Fields::parse(&text).ok()?.raw("eval")?)
+    });
+    for entry in entries {
         let is_sample = entry.name.starts_with("samples/") && entry.name.ends_with(".json");
         if !is_sample {
             continue;
@@ -95,7 +121,11 @@ pub(crate) fn samples(archive: &[u8]) -> Result<Vec<String>, String> {
         }
         typed::<serde::de::IgnoredAny>(&text)
             .map_err(|error| format!("{}: {error}", entry.name))?;
-        all.push(text);
+        // With the model around it a sample is a log.
+        all.push(match &header {
+            Some(model) => format!("{{\"eval\":{},\"samples\":[{text}]}}", json!({"model": model})),
+            None => text,
+        });
     }
     Ok(all)
 }

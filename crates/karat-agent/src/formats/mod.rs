@@ -7,6 +7,7 @@
 mod chat;
 mod detect;
 mod dialog;
+mod exact;
 mod format;
 mod gemini_cli;
 mod importer;

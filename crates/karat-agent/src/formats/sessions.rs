@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::chat::{added, usage_of};
 use super::dialog::{Dialog, arguments_of, error_of, plain_text};
+use super::exact::restore;
 use super::importer::{Importer, Position, file_stem};
 use super::spans::time::nanoseconds;
 use crate::trace::fields::typed;
@@ -93,7 +94,9 @@ impl Importer for Sessions {
             ..Session::default()
         });
         session.time_at(line.get("timestamp"));
+        let known = session.dialog.calls.len();
         (self.read)(&line, session);
+        restore(text, session.dialog.calls.get_mut(known..).unwrap_or_default());
         Ok(())
     }
 
@@ -240,7 +243,7 @@ fn codex_item(item: &Value, session: &mut Session) {
 fn codex_failure(id: Option<&str>, result: &Value, session: &mut Session) {
     if let Some(id) = id {
         let said = result.get("content").unwrap_or(result);
-        session.dialog.outcome(Some(id), Value::String(plain_text(said)), true);
+        session.dialog.outcome(Some(id), None, Value::String(plain_text(said)), true);
     }
 }
 

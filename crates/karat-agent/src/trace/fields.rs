@@ -174,6 +174,11 @@ impl<'a> Fields<'a> {
         self.raw(key).map(|text| list(text).map_err(|error| error.within(key))).transpose()
     }
 
+    /// The fields that were not taken, by name, as text.
+    pub(crate) fn each(&self) -> impl Iterator<Item = (&str, &'a str)> {
+        self.entries.iter().map(|(name, value)| (&**name, value.get()))
+    }
+
     /// The names that were not taken.
     pub(crate) fn left(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(|(name, _)| &**name)

@@ -18,4 +18,5 @@ mod files;
 mod formats;
 mod hostile;
 mod listen;
+mod losses;
 mod recorded;

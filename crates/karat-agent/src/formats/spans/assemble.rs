@@ -7,17 +7,22 @@
 //! MCP client's inside it, the MCP server's inside that) is one call.
 //!
 //! Where model spans nest, the innermost ones count, for messages as for tokens: the outer ones repeat
-//! or add up what is inside. Content that was not recorded stays so. A trace of which neither calls nor
+//! or add up what is inside. The steps of a tool or another agent inside a model's span are not a repetition.
+//! Content that was not recorded stays so. A trace of which neither calls nor
 //! their absence is known is left out and counted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use karat_core::expect::equal;
 use serde_json::Value;
 
 use super::Span;
+use super::exports::messages;
 use super::messages::{definitions, inputs, outputs};
-use crate::formats::dialog::{Dialog, Piece, answer_in, pieces, structured};
+use crate::formats::dialog::{
+    Dialog, Piece, answer, answer_in, is_empty_answer, is_open, pieces, structured,
+};
 use crate::trace::{Arguments, CallMade, Expectation, Outcome, Trace, Turns};
 
 const CALLS_NOT_RECORDED: &str = "traces left out: a model called tools, and the exporter did not \
@@ -35,7 +40,7 @@ pub(super) enum Closed {
 
 /// Puts the spans of a trace together.
 pub(super) fn trace(id: String, spans: Vec<Span>) -> Closed {
-    let spans = with_logs(spans);
+    let mut spans = with_logs(spans);
     let marks =
         ["gen_ai.", "mcp.", "karat.", "llm.", "openinference.", "traceloop.", "ai.", "gcp.vertex."];
     let marked = |key: &String| marks.iter().any(|mark| key.starts_with(mark));
@@ -46,6 +51,12 @@ pub(super) fn trace(id: String, spans: Vec<Span>) -> Closed {
     };
     if !spans.iter().any(of_agent) {
         return Closed::NotOfAgent;
+    }
+    // A handoff is a call of the model; the span of one counts where the models' messages are not recorded.
+    if spans.iter().any(Span::is_handoff)
+        && spans.iter().any(|span| !span.is_tool() && !outputs(span).is_empty())
+    {
+        spans.retain(|span| !span.is_handoff());
     }
     let tree = Tree::of(&spans);
     let mut trace = header(id, &spans);
@@ -61,18 +72,20 @@ pub(super) fn trace(id: String, spans: Vec<Span>) -> Closed {
             return Closed::LeftOut(NOTHING_RECORDED);
         }
     }
-    let Said { dialog, .. } = said;
+    let Said { dialog, answered, .. } = said;
     trace.input = dialog.input.clone();
     trace.output = dialog.output.clone();
+    if tree.failed_after(answered) {
+        (trace.output, trace.stopped) = (None, Some("error".to_owned()));
+    }
+    for (place, count) in &dialog.unread {
+        *trace.unknown.entry(place.clone()).or_default() += count;
+    }
     if dialog.spoken > 1 {
         trace.turns = Turns::Multi;
     }
     trace.calls = merged(dialog, executed);
     trace.tools = definitions(&spans);
-    let top_failed = |span: &Span| span.failed.is_some() && tree.is_top(span) && !span.is_tool();
-    if trace.output.is_none() && spans.iter().any(top_failed) {
-        trace.stopped = Some("error".to_owned());
-    }
     Closed::Trace(Box::new(trace))
 }
 
@@ -184,17 +197,34 @@ impl<'s> Tree<'s> {
         std::iter::successors(self.parents[at], |at| self.parents[*at]).take(64)
     }
 
-    fn is_top(&self, span: &Span) -> bool {
-        let at = self.spans.iter().position(|other| std::ptr::eq(other, span));
-        at.is_some_and(|at| self.parents[at].is_none())
+    /// Returns whether the run ended in an error and not in the answer that this span has: the outermost span
+    /// failed, or the outermost agent inside it, which some SDKs alone mark.
+    fn failed_after(&self, answered: Option<usize>) -> bool {
+        let is_agent = |at: usize| self.spans[at].is_agent();
+        let failed = |at: &usize| self.spans[*at].failed.is_some() && !self.spans[*at].is_tool();
+        (0..self.spans.len()).filter(failed).any(|at| {
+            let outermost = is_agent(at) && !self.around(at).any(is_agent);
+            match answered {
+                None => outermost || self.parents[at].is_none(),
+                // The answer of an earlier turn.
+                Some(answered) => outermost && answered < at,
+            }
+        })
     }
 
-    /// Of the spans with a property, those that have no such span inside.
+    /// Of the spans with a property, those that have no such span inside. An exchange with a model stays if
+    /// the one inside it is that of a tool or another agent.
     fn innermost(&self, has: impl Fn(&Span) -> bool) -> Vec<usize> {
         let mut inner: Vec<bool> = self.spans.iter().map(&has).collect();
         for at in 0..self.spans.len() {
-            if has(&self.spans[at]) {
-                self.around(at).for_each(|outer| inner[outer] = false);
+            if !has(&self.spans[at]) {
+                continue;
+            }
+            let mut apart = false;
+            for outer in self.around(at) {
+                let span = &self.spans[outer];
+                inner[outer] &= apart && span.is_exchange();
+                apart |= span.is_tool() || span.is_agent();
             }
         }
         (0..inner.len()).filter(|at| inner[*at]).collect()
@@ -210,7 +240,10 @@ impl<'s> Tree<'s> {
         };
         let spans = self.spans;
         let repeated = |at: usize, inner: usize| {
-            inner > at && spans[at].lasts_through(&spans[inner]) && other(&spans[at], &spans[inner])
+            inner > at
+                && spans[at].lasts_through(&spans[inner])
+                && other(&spans[at], &spans[inner])
+                && !self.around(inner).any(|outer| outer == at)
         };
         let all = exchanges.clone();
         exchanges.retain(|at| !all.iter().any(|inner| repeated(*at, *inner)));
@@ -257,89 +290,244 @@ impl<'s> Tree<'s> {
     }
 }
 
+/// The result of a call in the messages that a model was given.
+struct Given {
+    id: String,
+    /// The call in these messages, which the id alone does not tell where servers use it again.
+    call: Option<(String, Arguments)>,
+    result: Value,
+    failed: bool,
+}
+
 /// The conversation in the spans' messages.
+#[derive(Default)]
 struct Said {
     dialog: Dialog,
+    /// The span of each call.
+    origins: Vec<usize>,
     /// True if any answer of a model was recorded.
     any_output: bool,
+    /// The span with the last answer.
+    answered: Option<usize>,
 }
 
 impl Said {
     fn of(tree: &Tree<'_>) -> Said {
-        let mut dialog = Dialog::default();
-        let mut results = Vec::new();
+        let mut said = Said::default();
         // Messages repeat everything before them, so calls are taken from outputs alone.
-        for span in tree.spans.iter().filter(|span| !span.is_tool()) {
-            let mut spoken = 0;
-            for message in inputs(span) {
-                for piece in pieces(&message).unwrap_or_default() {
-                    match piece {
-                        Piece::User(text) if !text.is_empty() => {
-                            spoken += 1;
-                            dialog.input.get_or_insert(text);
-                        }
-                        Piece::Outcome { id: Some(id), result, failed } => {
-                            results.push((id, result, failed));
-                        }
-                        _ => {}
-                    }
-                }
-            }
-            dialog.spoken = dialog.spoken.max(spoken);
-        }
+        let given: Vec<Vec<Given>> = tree.spans.iter().map(|span| said.listen(span)).collect();
         let speaking = tree.innermost(|span| !span.is_tool() && !outputs(span).is_empty());
-        for at in &speaking {
-            let before = dialog.calls.len();
-            for message in outputs(&tree.spans[*at]) {
-                Said::hear(&mut dialog, before, &message);
+        said.any_output = !speaking.is_empty();
+        for at in speaking {
+            said.hear(tree, &given, at);
+        }
+        let mut by_id: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (number, id) in said.dialog.ids.iter().enumerate() {
+            if let Some(id) = id {
+                by_id.entry(id.clone()).or_default().push(number);
             }
         }
-        let ids = dialog.ids.clone();
-        for (id, result, failed) in results {
-            if ids.iter().any(|known| known.as_deref() == Some(&id)) {
-                dialog.outcome(Some(&id), result, failed);
-            }
+        for (at, results) in given.into_iter().enumerate() {
+            said.results(&by_id, at, results);
         }
-        Said { dialog, any_output: !speaking.is_empty() }
+        said
     }
 
-    /// `before` is the number of calls that were known before the span of the message.
-    fn hear(dialog: &mut Dialog, before: usize, message: &Value) {
-        let so_far = dialog.calls.len();
-        let mut text = None;
-        let mut calls = false;
-        for piece in pieces(message).unwrap_or_default() {
-            match piece {
-                Piece::Answer(words) => text = Some(words),
-                Piece::Call { id, call } => {
-                    calls = true;
-                    let known = id.as_ref().and_then(|id| {
-                        dialog.ids.iter().rposition(|known| known.as_ref() == Some(id))
-                    });
-                    match known {
-                        // Two instrumentations can record the same exchange.
-                        Some(at) if at < before => {}
-                        // A stream that records a call once for each part, the whole one last.
-                        Some(at) if at < so_far && dialog.calls[at].name == call.name => {
-                            if call.arguments != Arguments::NotRecorded {
-                                dialog.calls[at] = *call;
-                            }
-                        }
-                        _ => dialog.call(id, *call),
+    /// Takes the messages that a model was given: the user's and the results of calls.
+    fn listen(&mut self, span: &Span) -> Vec<Given> {
+        let mut given = Vec::new();
+        if span.is_tool() {
+            return given;
+        }
+        let mut spoken = 0;
+        let mut asked: BTreeMap<String, (String, Arguments)> = BTreeMap::new();
+        for message in inputs(span) {
+            let pieces = pieces(&message).unwrap_or_default();
+            let replies = pieces.iter().any(|piece| matches!(piece, Piece::Outcome { .. }));
+            for piece in pieces {
+                match piece {
+                    Piece::User(text) if !text.is_empty() => {
+                        spoken += usize::from(!replies);
+                        self.dialog.input.get_or_insert(text);
                     }
+                    Piece::Call { id: Some(id), call } => {
+                        asked.insert(id, (call.name, call.arguments));
+                    }
+                    Piece::Outcome { id: Some(id), result, failed, .. } => {
+                        let call = asked.get(&id).cloned();
+                        given.push(Given { id, call, result, failed });
+                    }
+                    _ => {}
                 }
-                Piece::Outcome { id, result, failed } => {
-                    dialog.outcome(id.as_deref(), result, failed);
-                }
-                Piece::User(_) => {}
             }
         }
-        // A model that still calls has not answered yet.
-        match (calls, text) {
-            (true, _) => dialog.output = None,
-            (false, Some(text)) => dialog.output = Some(text),
-            (false, None) => {}
+        self.dialog.spoken = self.dialog.spoken.max(spoken);
+        given
+    }
+
+    fn hear(&mut self, tree: &Tree<'_>, given: &[Vec<Given>], at: usize) {
+        let span = &tree.spans[at];
+        let before = self.dialog.calls.len();
+        // The calls of other spans that this one repeats, each with the message that does.
+        let mut repeated: BTreeMap<usize, usize> = BTreeMap::new();
+        for (number, message) in outputs(span).iter().enumerate() {
+            let so_far = self.dialog.calls.len();
+            let (mut text, mut calls) = (None, false);
+            let found = pieces(message).unwrap_or_default();
+            if found.is_empty() && is_empty_answer(message) && span.ended_without_calls() {
+                text = Some(self.dialog.output.clone().unwrap_or_default());
+            }
+            for piece in found {
+                match piece {
+                    Piece::Answer(words) => text = Some(words),
+                    Piece::Call { id, mut call } => {
+                        calls = true;
+                        complete(span, id.as_deref(), &mut call);
+                        let ids = &self.dialog.ids;
+                        let here =
+                            (before..ids.len()).rev().find(|one| id.is_some() && ids[*one] == id);
+                        if let Some(here) = here {
+                            // A stream that records a call once for each part, the whole one last.
+                            let known = &mut self.dialog.calls[here];
+                            if here < so_far && known.name == call.name && is_open(known) {
+                                if call.arguments != Arguments::NotRecorded {
+                                    *known = *call;
+                                }
+                                continue;
+                            }
+                        } else if let Some(id) = &id {
+                            let earlier = (0..before).find(|one| {
+                                repeated.get(one).is_none_or(|by| *by != number)
+                                    && self.dialog.ids[*one].as_ref() == Some(id)
+                                    && is_same(&self.dialog.calls[*one], &call)
+                                    && tree.repeats(given, self.origins[*one], at, (id, &call.name))
+                            });
+                            if let Some(earlier) = earlier {
+                                repeated.insert(earlier, number);
+                                let known = &mut self.dialog.calls[earlier].arguments;
+                                if *known == Arguments::NotRecorded {
+                                    *known = call.arguments;
+                                }
+                                continue;
+                            }
+                        }
+                        self.dialog.call(id, *call);
+                        self.origins.push(at);
+                    }
+                    Piece::Outcome { id, name, result, failed } => {
+                        self.dialog.outcome(id.as_deref(), name.as_deref(), result, failed);
+                    }
+                    Piece::Unread(place) => self.dialog.unread(place),
+                    Piece::User(_) => {}
+                }
+            }
+            // A model that still calls has not answered yet.
+            match (calls, text) {
+                (true, _) => (self.dialog.output, self.answered) = (None, None),
+                (false, Some(text)) => {
+                    (self.dialog.output, self.answered) = (Some(text), Some(at));
+                }
+                (false, None) => {}
+            }
         }
+    }
+
+    /// Joins the results that the model of a span was given with the calls. Where an id was used several times, the last
+    /// result is that of the last call before the span.
+    fn results(&mut self, by_id: &BTreeMap<String, Vec<usize>>, at: usize, results: Vec<Given>) {
+        let (calls, origins) = (&mut self.dialog.calls, &self.origins);
+        let of = |given: &Given| by_id.get(&given.id).map(Vec::as_slice).unwrap_or_default();
+        let (again, once): (Vec<Given>, Vec<Given>) =
+            results.into_iter().partition(|given| of(given).len() > 1);
+        for given in once {
+            if let [call] = *of(&given)
+                && is_open(&calls[call])
+            {
+                answer(&mut calls[call], given.result, given.failed);
+            }
+        }
+        let mut taken = BTreeSet::new();
+        for given in again.into_iter().rev() {
+            let fits = |number: &&usize| {
+                let call = &calls[**number];
+                origins[**number] < at
+                    && !taken.contains(*number)
+                    && given.call.as_ref().is_none_or(|(name, arguments)| {
+                        *name == call.name && agree(arguments, &call.arguments)
+                    })
+            };
+            let Some(number) = of(&given).iter().rev().find(fits).copied() else { continue };
+            taken.insert(number);
+            if is_open(&calls[number]) {
+                answer(&mut calls[number], given.result, given.failed);
+            }
+        }
+    }
+}
+
+impl Tree<'_> {
+    /// Returns whether the later span records the exchange of the earlier one once more, of which it has a call
+    /// of the same id, name and arguments. Some servers use an id again in every turn, so that these alone may
+    /// be another call.
+    fn repeats(
+        &self,
+        given: &[Vec<Given>],
+        earlier: usize,
+        later: usize,
+        (id, name): (&str, &str),
+    ) -> bool {
+        let (one, other) = (&self.spans[earlier], &self.spans[later]);
+        if let (Some(one), Some(other)) = (one.response_id(), other.response_id()) {
+            return one == other;
+        }
+        if one.overlaps(other) {
+            return true;
+        }
+        // Of these the call had ended before the model was asked again.
+        let results =
+            |at: usize| given[at].iter().filter(|given| given.id == id).map(|one| &one.result);
+        let is_answered = results(later).next().is_some() && !results(later).eq(results(earlier));
+        let is_executed = |span: &Span| {
+            span.is_tool()
+                && (one.start..=other.start).contains(&span.start)
+                && span.tool_name().is_some_and(|tool| same_tool(name, tool))
+        };
+        let is_timed = one.start > 0 && one.start < other.start;
+        !is_answered && !(is_timed && self.spans.iter().any(is_executed))
+    }
+}
+
+/// Adds the arguments that the response has as the provider wrote it: OpenInference for LangChain leaves out
+/// those that are empty.
+fn complete(span: &Span, id: Option<&str>, call: &mut CallMade) {
+    let is_model = span.text(&["openinference.span.kind"]) == Some("LLM");
+    if call.arguments != Arguments::NotRecorded || !is_model {
+        return;
+    }
+    let response = messages(span.attributes.get("output.value"), "assistant");
+    let pieces = response.as_array().into_iter().flatten().filter_map(pieces).flatten();
+    for piece in pieces {
+        if let Piece::Call { id: stated, call: whole } = piece
+            && whole.name == call.name
+            && (stated.as_deref() == id || id.is_none())
+        {
+            call.arguments = whole.arguments;
+            return;
+        }
+    }
+}
+
+/// Returns whether two records can be of one call.
+fn is_same(one: &CallMade, other: &CallMade) -> bool {
+    (same_tool(&one.name, &other.name) || same_tool(&other.name, &one.name))
+        && agree(&one.arguments, &other.arguments)
+}
+
+/// Returns whether arguments are equal, or one of them cannot be read: it was cut off or not recorded.
+fn agree(one: &Arguments, other: &Arguments) -> bool {
+    match (one.value(), other.value()) {
+        (Some(one), Some(other)) => equal(&one, &other),
+        _ => true,
     }
 }
 
@@ -348,12 +536,19 @@ fn merged(dialog: Dialog, executed: Vec<(Option<String>, CallMade)>) -> Vec<Call
     let Dialog { mut calls, ids, .. } = dialog;
     let mut taken = vec![false; calls.len()];
     let mut places: Vec<Option<usize>> = vec![None; executed.len()];
-    // By id first, so that a name does not take the call of an id.
-    for by_id in [true, false] {
+    // By id first, so that a name does not take the call of an id; and of calls with one id the one that is
+    // most like the span.
+    for pass in 0..4 {
         for (place, (id, call)) in places.iter_mut().zip(&executed).filter(|(p, _)| p.is_none()) {
-            let fits = |at: &usize| match by_id {
-                true => id.is_some() && ids[*at] == *id,
-                false => same_tool(&calls[*at].name, &call.name),
+            let fits = |at: &usize| {
+                let is_id = || id.is_some() && ids[*at] == *id;
+                let is_tool = || same_tool(&calls[*at].name, &call.name);
+                match pass {
+                    0 => is_id() && is_tool() && agree(&calls[*at].arguments, &call.arguments),
+                    1 => is_id() && is_tool(),
+                    2 => is_id(),
+                    _ => is_tool(),
+                }
             };
             *place = (0..calls.len()).find(|at| !taken[*at] && fits(at));
             if let Some(at) = *place {
@@ -434,6 +629,29 @@ impl Span {
 
     fn is_openinference(&self) -> bool {
         self.attributes.contains_key("openinference.span.kind")
+    }
+
+    /// Returns whether this is a request to a model, not a step that adds up several.
+    fn is_exchange(&self) -> bool {
+        let operations = ["chat", "text_completion", "generate_content", "call_llm"];
+        let stated = self.text(&["gen_ai.operation.name"]);
+        stated.is_some_and(|stated| operations.contains(&stated))
+            || self.text(&["openinference.span.kind"]) == Some("LLM")
+            || self.name == "call_llm"
+    }
+
+    /// Returns whether this is the run of an agent.
+    fn is_agent(&self) -> bool {
+        self.text(&["gen_ai.operation.name"]) == Some("invoke_agent")
+            || self.text(&["openinference.span.kind", "mlflow.spanType"]) == Some("AGENT")
+            || self.text(&["traceloop.span.kind"]) == Some("agent")
+            // Google's ADK before it followed the conventions.
+            || self.name.starts_with("agent_run [")
+    }
+
+    fn overlaps(&self, other: &Span) -> bool {
+        let is_timed = |span: &Span| span.start > 0 && span.end > 0;
+        is_timed(self) && is_timed(other) && self.start < other.end && other.start < self.end
     }
 
     fn tokens(&self, kind: usize) -> Option<u64> {

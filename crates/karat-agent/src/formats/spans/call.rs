@@ -32,12 +32,18 @@ const RESULTS: [&str; 9] = [
     "output.value",
 ];
 
+/// Marks the spans of handoffs.
+pub(super) const HANDOFF: &str = "openai_agents.handoff";
+
 impl Span {
     pub(super) fn is_tool(&self) -> bool {
-        // The results of parallel calls once more, as Google's ADK writes them.
-        // And the step by which DSPy's agents end.
+        // The results of parallel calls once more, as Google's ADK writes them; the step by which DSPy's agents
+        // end; and the handoff of openai-agents, which is a call of the model and not a tool's name.
+        let is_handoff =
+            self.name.starts_with("handoff to ") && self.text(&["tool.name"]).is_none();
         if self.text(&["gen_ai.tool.name"]) == Some("(merged tools)")
             || self.name == "finish.__call__"
+            || is_handoff
         {
             return false;
         }
@@ -46,6 +52,11 @@ impl Span {
             || self.text(&["openinference.span.kind"]) == Some("TOOL")
             || self.text(&["traceloop.span.kind"]) == Some("tool")
             || self.text(&["ai.operationId"]) == Some("ai.toolCall")
+    }
+
+    /// Returns whether this is the record of a handoff, by openai-agents itself.
+    pub(super) fn is_handoff(&self) -> bool {
+        self.attributes.contains_key(HANDOFF)
     }
 
     pub(super) fn tool_name(&self) -> Option<&str> {

@@ -4,6 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Span;
+use super::call::HANDOFF;
 use super::time::nanoseconds;
 use crate::formats::chat::usage_of;
 use crate::formats::dialog::structured;
@@ -149,6 +150,17 @@ pub(in crate::formats) fn openai_agents(line: &str, out: &mut Vec<Span>) -> Resu
             let name = text(&data, &["name"]).unwrap_or_default();
             set_tool(&mut span, name, own("input"), own("output"));
         }
+        "agent" => set(&mut span, "gen_ai.operation.name", "invoke_agent"),
+        // Responses are not recorded, and with them the call by which the model hands over. Its name is made of
+        // the agent's as the SDK does it.
+        "handoff" => {
+            if let Some(agent) = text(&data, &["to_agent"]) {
+                let plain = |one: char| if one.is_ascii_alphanumeric() { one } else { '_' };
+                let agent: String = agent.to_lowercase().chars().map(plain).collect();
+                set_tool(&mut span, &format!("transfer_to_{agent}"), Value::Null, Value::Null);
+                set(&mut span, HANDOFF, true);
+            }
+        }
         "generation" | "response" => {
             set(&mut span, "gen_ai.operation.name", "chat");
             set(&mut span, "gen_ai.request.model", own("model"));
@@ -171,8 +183,24 @@ pub(in crate::formats) fn openai_agents(line: &str, out: &mut Vec<Span>) -> Resu
 
 /// A LangSmith run.
 pub(in crate::formats) fn langsmith(line: &str, out: &mut Vec<Span>) -> Result<(), Invalid> {
-    let fields = record(line)?;
+    let mut fields = record(line)?;
     let trace = text(&fields, &["trace_id", "id"]).unwrap_or_default().to_owned();
+    // A run can have those that it started inside.
+    if let Some(Value::Array(children)) = fields.shift_remove("child_runs") {
+        let parent = fields.get("id").cloned().unwrap_or_default();
+        for mut child in children {
+            if let Some(child) = child.as_object_mut() {
+                for (key, value) in
+                    [("trace_id", Value::from(trace.clone())), ("parent_run_id", parent.clone())]
+                {
+                    if child.get(key).is_none_or(Value::is_null) {
+                        child.insert(key.to_owned(), value);
+                    }
+                }
+            }
+            langsmith(&child.to_string(), out)?;
+        }
+    }
     let mut span = span(&fields, &trace)?;
     let extra = fields.get("extra").cloned().unwrap_or_default();
     let metadata = extra.get("metadata").cloned().unwrap_or_default();

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::Span;
-use crate::formats::dialog::{pieces, structured, tool};
+use crate::formats::dialog::{Piece, pieces, structured, tool};
 use crate::trace::ToolDefinition;
 
 /// The depth of a flattened key.
@@ -20,7 +20,7 @@ pub(super) fn inputs(span: &Span) -> Vec<Value> {
     if let Some(all) = listed(span, &["gen_ai.input.messages", "ai.prompt.messages"]) {
         return all;
     }
-    let mut all = events(span, &["gen_ai.user.message", "gen_ai.tool.message"]);
+    let mut all = events(&span.events, &["gen_ai.user.message", "gen_ai.tool.message"]);
     all.extend(flattened(span, "llm.input_messages."));
     all.extend(flattened(span, "gen_ai.prompt."));
     if all.is_empty()
@@ -50,15 +50,20 @@ pub(super) fn inputs(span: &Span) -> Vec<Value> {
 /// The messages that a model answered with.
 pub(super) fn outputs(span: &Span) -> Vec<Value> {
     // LiteLLM lists a message without its calls, which it has elsewhere.
-    let says = |message: &Value| pieces(message).is_some_and(|pieces| !pieces.is_empty());
+    let says = |message: &Value| {
+        let is_read = |piece: &Piece| !matches!(piece, Piece::Unread(_));
+        pieces(message).is_some_and(|pieces| pieces.iter().any(is_read))
+    };
     let listed = listed(span, &["gen_ai.output.messages"]);
     if let Some(all) = listed.as_ref().filter(|all| all.iter().any(says)) {
         return all.clone();
     }
-    let mut all = events(span, &["gen_ai.choice"]);
+    let mut all = events(&span.events, &["gen_ai.choice"]);
     if all.is_empty() {
-        // Next to a choice it is an earlier message of the model.
-        all = events(span, &["gen_ai.assistant.message"]);
+        // Next to a choice it is an earlier message of the model, as it is before a tool's.
+        let is_given = |(name, _): &(String, _)| name == "gen_ai.tool.message";
+        let from = span.events.iter().rposition(is_given).map_or(0, |at| at + 1);
+        all = events(&span.events[from..], &["gen_ai.assistant.message"]);
     }
     all.extend(flattened(span, "llm.output_messages."));
     all.extend(flattened(span, "gen_ai.completion."));
@@ -134,8 +139,8 @@ fn listed(span: &Span, keys: &[&str]) -> Option<Vec<Value>> {
 }
 
 /// The older conventions have an event or a log record for each message, whose name says the role.
-fn events(span: &Span, names: &[&str]) -> Vec<Value> {
-    let of_name = span.events.iter().filter(|(name, _)| names.contains(&name.as_str()));
+fn events(all: &[(String, Map<String, Value>)], names: &[&str]) -> Vec<Value> {
+    let of_name = all.iter().filter(|(name, _)| names.contains(&name.as_str()));
     of_name
         .map(|(name, attributes)| {
             let mut message = match attributes.get("message").map(structured) {

@@ -22,6 +22,12 @@ fn times_of_day_are_read() {
     assert_eq!(nanoseconds("\"1970-01-01T00:01:02Z\""), 62_000_000_000);
     assert_eq!(nanoseconds("\"2000-03-01T00:00:00.5Z\""), 951_868_800_500_000_000);
     assert_eq!(nanoseconds("\"2000-99-01T00:00:00Z\""), 0);
+    for offset in
+        ["2000-03-01T02:00:00+02:00", "2000-02-29T19:00:00-0500", "2000-03-01 01:00:00 +01"]
+    {
+        assert_eq!(nanoseconds(offset), 951_868_800_000_000_000, "{offset}");
+    }
+    assert_eq!(nanoseconds("2000-03-01T02:00:00+ab:cd"), 0);
 }
 
 #[test]

@@ -1,0 +1,75 @@
+//! Arguments as they were recorded, where a parsed number would lose digits.
+//!
+//! Messages are read as values, whose numbers have 64 bits. Of a document with longer ones, the arguments of
+//! the calls are taken from its text.
+
+use serde_json::Value;
+
+use crate::trace::fields::{Fields, is_list, is_object, list, typed};
+use crate::trace::{Arguments, CallMade};
+
+/// The fields that hold arguments, and the depth to which they are looked for, which is that of values.
+const FIELDS: [&str; 4] = ["arguments", "input", "args", "parameters"];
+const MAX_DEPTH: usize = 128;
+
+/// The number of digits that any number of 64 bits can have.
+const SAFE_DIGITS: usize = 15;
+
+/// Replaces arguments that were read from the document by their text in it.
+pub(super) fn restore(document: &str, calls: &mut [CallMade]) {
+    if calls.is_empty() || !has_long_number(document) {
+        return;
+    }
+    let mut found = Vec::new();
+    collect(document, MAX_DEPTH, &mut found);
+    for call in calls {
+        let Arguments::Object(read) = &call.arguments else { continue };
+        if let Some(at) = found.iter().position(|(parsed, _)| parsed == read) {
+            call.arguments = Arguments::from_raw(found.remove(at).1);
+        }
+    }
+}
+
+/// Adds the arguments with long numbers: as they are when parsed, and as they were written.
+fn collect<'a>(text: &'a str, depth: usize, out: &mut Vec<(String, &'a str)>) {
+    if depth == 0 || !has_long_number(text) {
+        return;
+    }
+    if is_list(text) {
+        for entry in list(text).unwrap_or_default() {
+            collect(entry, depth - 1, out);
+        }
+    } else if is_object(text) {
+        let Ok(fields) = Fields::parse(text) else { return };
+        for (name, value) in fields.each() {
+            if FIELDS.contains(&name)
+                && is_object(value)
+                && has_long_number(value)
+                && let Ok(parsed) = typed::<Value>(value)
+            {
+                out.push((parsed.to_string(), value));
+            }
+            collect(value, depth - 1, out);
+        }
+    }
+}
+
+/// Returns whether there is a number, outside of texts, that may have more digits than are kept.
+fn has_long_number(text: &str) -> bool {
+    let (mut digits, mut quoted, mut escaped) = (0, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = quoted,
+            b'"' => (quoted, digits) = (!quoted, 0),
+            _ if quoted => {}
+            b'0'..=b'9' => digits += 1,
+            b'.' => {}
+            _ => digits = 0,
+        }
+        if digits > SAFE_DIGITS {
+            return true;
+        }
+    }
+    false
+}

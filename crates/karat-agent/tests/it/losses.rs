@@ -1,0 +1,536 @@
+//! Parts of a record that a reader could lose: calls under an id that is used again, calls of
+//! further kinds, answers without a text, errors inside an agent, and tokens where agents nest.
+
+use karat_agent::trace::{Arguments, CallOutcome, Turns};
+use karat_agent::{Trace, TraceFiles, TraceFormat, TraceSet, TraceSource, recognize};
+use serde_json::{Value, json};
+
+use crate::formats::read;
+
+/// The traces of a file, and what was noted about it.
+fn set(lines: &[Value]) -> TraceSet {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("run.jsonl");
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    std::fs::write(&path, text).unwrap();
+    read(&[path]).1
+}
+
+fn one(lines: &[Value]) -> Trace {
+    let mut all = set(lines).traces;
+    assert_eq!(all.len(), 1, "{all:?}");
+    all.remove(0)
+}
+
+/// The calls, as `name({"x":1})`, with `!` after those that failed.
+fn calls(trace: &Trace) -> Vec<String> {
+    let shown = |call: &karat_agent::trace::CallMade| {
+        let arguments = match &call.arguments {
+            Arguments::NotRecorded => "?",
+            Arguments::Object(text) | Arguments::Text(text) => text,
+        };
+        let mark = if call.outcome() == CallOutcome::Failed { "!" } else { "" };
+        format!("{}({arguments}){mark}", call.name)
+    };
+    trace.calls.iter().map(shown).collect()
+}
+
+fn counted(set: &TraceSet) -> String {
+    format!("{:?}", set.stats.unknown)
+}
+
+/// A span from one time to another; `at` is its id, after `<` that of its parent.
+fn span(at: &str, (start, end): (u64, u64), name: &str, attributes: Value) -> Value {
+    let (id, parent) = at.split_once('<').unwrap_or((at, ""));
+    json!({"traceId": "t", "spanId": id, "parentSpanId": parent, "name": name,
+        "startTimeUnixNano": start.to_string(), "endTimeUnixNano": end.to_string(), "attributes": attributes})
+}
+
+fn failed(mut span: Value) -> Value {
+    span["status"] = json!({"code": 2, "message": "no"});
+    span
+}
+
+fn asks(id: &str, name: &str, arguments: Value) -> Value {
+    json!({"role": "assistant", "parts": [{"type": "tool_call", "id": id, "name": name, "arguments": arguments}]})
+}
+
+fn says(text: &str) -> Value {
+    json!({"role": "assistant", "parts": [{"type": "text", "content": text}]})
+}
+
+fn answered(id: &str, result: &str) -> Value {
+    json!({"role": "tool", "parts": [{"type": "tool_call_response", "id": id, "result": result}]})
+}
+
+/// A request to a model.
+fn chat(given: &[Value], said: &Value) -> Value {
+    json!({"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 100, "gen_ai.usage.output_tokens": 1,
+        "gen_ai.input.messages": Value::from(given.to_vec()).to_string(),
+        "gen_ai.output.messages": json!([said]).to_string()})
+}
+
+#[test]
+fn calls_of_several_turns_under_one_id_are_all_read_with_their_own_results() {
+    for id in ["call_0", ""] {
+        let user = json!({"role": "user", "parts": [{"type": "text", "content": "Q"}]});
+        let steps = [
+            asks(id, "a", json!({"x": 1})),
+            answered(id, "one"),
+            asks(id, "b", json!({"x": 2})),
+            answered(id, "two"),
+            asks(id, "a", json!({"x": 1})),
+            answered(id, "three"),
+        ];
+        let given = |count: usize| [&[user.clone()], &steps[..count]].concat();
+        let turn = |at: usize, said: &Value| {
+            let start = 10 + at as u64 * 10;
+            span(&format!("{at}1"), (start, start + 5), "chat", chat(&given(at), said))
+        };
+        let trace = one(&[
+            turn(0, &steps[0]),
+            turn(2, &steps[2]),
+            turn(4, &steps[4]),
+            turn(6, &says("Done.")),
+        ]);
+        assert_eq!(calls(&trace), ["a({\"x\":1})", "b({\"x\":2})", "a({\"x\":1})"], "{id:?}");
+        let results: Vec<Value> =
+            trace.calls.iter().filter_map(|call| call.result.clone()).collect();
+        assert_eq!(results, ["one", "two", "three"], "{id:?}");
+        assert_eq!(trace.output.as_deref(), Some("Done."));
+    }
+}
+
+#[test]
+fn the_same_exchange_from_two_instrumentations_is_one() {
+    let said = asks("call_0", "a", json!({"x": 1}));
+    // They overlap, or have the response's id, or no result came in between.
+    let overlapping = [
+        span("1", (10, 20), "outer", chat(&[], &said)),
+        span("2", (12, 18), "inner", chat(&[], &said)),
+    ];
+    assert_eq!(calls(&one(&overlapping)), ["a({\"x\":1})"]);
+    let with_id = |at: &str, times: (u64, u64), response: &str| {
+        let mut attributes = chat(&[], &said);
+        attributes["gen_ai.response.id"] = response.into();
+        span(at, times, "chat", attributes)
+    };
+    assert_eq!(calls(&one(&[with_id("1", (10, 20), "r"), with_id("2", (30, 40), "r")])).len(), 1);
+    assert_eq!(calls(&one(&[with_id("1", (10, 20), "r"), with_id("2", (30, 40), "s")])).len(), 2);
+    let apart = [
+        span("1", (10, 20), "chat", chat(&[], &said)),
+        span("2", (30, 40), "chat", chat(&[], &said)),
+    ];
+    assert_eq!(calls(&one(&apart)).len(), 1);
+    let tool = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "a", "gen_ai.tool.call.id": "call_0"});
+    let between = [apart[0].clone(), span("3", (22, 24), "execute_tool a", tool), apart[1].clone()];
+    assert_eq!(calls(&one(&between)).len(), 2);
+}
+
+#[test]
+fn the_history_of_a_request_that_failed_is_not_called_again() {
+    let call = json!({"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "a", "arguments": "{}"}}]});
+    let event = |name: &str, content: Value| json!({"name": name, "attributes": content});
+    let mut second = span("2", (30, 40), "chat", json!({"gen_ai.operation.name": "chat"}));
+    second["events"] = json!([
+        event("gen_ai.assistant.message", json!({"tool_calls": call["tool_calls"].to_string()})),
+        event("gen_ai.tool.message", json!({"id": "c", "content": "one"})),
+    ]);
+    let first = span("1", (10, 20), "chat", chat(&[], &call));
+    let trace = one(&[first, failed(second)]);
+    assert_eq!(
+        (calls(&trace), trace.calls[0].result.clone()),
+        (vec!["a({})".to_owned()], Some("one".into()))
+    );
+}
+
+#[test]
+fn custom_and_invalid_calls_are_calls_and_unknown_ones_are_counted() {
+    let chat = |call: Value| {
+        json!({"id": "t", "messages": [{"role": "user", "content": "Q"},
+            {"role": "assistant", "content": null, "tool_calls": [call]}, {"role": "assistant", "content": "done"}]})
+    };
+    let custom =
+        json!({"id": "c", "type": "custom", "custom": {"name": "run_code", "input": "print(1)"}});
+    assert_eq!(calls(&one(&[chat(custom)])), ["run_code(print(1))"]);
+    let unknown = set(&[chat(json!({"id": "c", "type": "later", "later": {"title": "x"}}))]);
+    assert_eq!(counted(&unknown), r#"Counts({"tool_calls[] (later)": 1})"#);
+    let message = json!({"content": "", "tool_calls": [], "invalid_tool_calls": [
+        {"name": "a", "args": "{\"x\":", "id": "c", "error": "not JSON", "type": "invalid_tool_call"}]});
+    let messages = json!({"id": "t", "messages": [{"type": "human", "data": {"content": "Q"}}, {"type": "ai", "data": message}]});
+    assert_eq!(calls(&one(&[messages])), ["a({\"x\":)"]);
+    let run = json!({"id": "r", "trace_id": "r", "run_type": "llm", "name": "model", "start_time": "2026-01-01T10:00:00",
+        "inputs": {"messages": [[{"role": "user", "content": "Q"}]]},
+        "outputs": {"generations": [[{"message": {"lc": 1, "id": ["AIMessage"], "kwargs": message}}]]}});
+    assert_eq!(calls(&one(&[run])), ["a({\"x\":)"]);
+    // Two calls of one message without ids.
+    let call = |x: u8| json!({"id": "", "function": {"name": "a", "arguments": json!({"x": x}).to_string()}});
+    let both = json!({"id": "t", "messages": [{"role": "user", "content": "Q"}, {"role": "assistant", "tool_calls": [call(1), call(2)]}]});
+    assert_eq!(calls(&one(&[both])), ["a({\"x\":1})", "a({\"x\":2})"]);
+}
+
+/// An exchange of the Responses API, whose conversation the provider keeps.
+fn response(id: &str, after: Option<&str>, input: Value, output: Value) -> Value {
+    json!({"id": "t", "request": {"previous_response_id": after, "input": input},
+        "response": {"id": id, "output": output, "usage": {"input_tokens": 10, "output_tokens": 1}}})
+}
+
+#[test]
+fn an_exchange_after_a_previous_response_goes_on_with_it() {
+    let call = |id: &str, name: &str| json!({"type": "function_call", "call_id": id, "name": name, "arguments": "{}"});
+    let result = |id: &str| json!({"type": "function_call_output", "call_id": id, "output": "r"});
+    let said = |text: &str| json!([{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}]);
+    let user = json!([{"role": "user", "content": "Q"}]);
+    let trace = one(&[
+        response("r1", None, user.clone(), json!([call("1", "a"), call("2", "b")])),
+        response("r2", Some("r1"), json!([result("1"), result("2")]), said("mid")),
+        response("r3", Some("r2"), user, json!([call("3", "a")])),
+        response("r4", Some("r3"), json!([result("3")]), said("fine")),
+    ]);
+    assert_eq!(
+        (calls(&trace), trace.output.as_deref()),
+        (vec!["a({})".to_owned(), "b({})".into(), "a({})".into()], Some("fine"))
+    );
+    assert!(trace.calls.iter().all(|call| call.outcome() == CallOutcome::Succeeded));
+    assert_eq!((trace.turns, trace.usage.input_tokens), (Turns::Multi, Some(40)));
+}
+
+#[test]
+fn calls_before_a_compaction_of_the_context_are_kept_and_counted() {
+    let call = |id: &str, name: &str| {
+        json!({"role": "assistant", "content": null, "tool_calls": [{"id": id, "type": "function",
+        "function": {"name": name, "arguments": "{}"}}]})
+    };
+    let result = |id: &str| json!({"role": "tool", "tool_call_id": id, "content": "r"});
+    let exchange = |request: &[Value], answer: Value| json!({"id": "t", "request": {"messages": request}, "response": {"choices": [{"message": answer}]}});
+    let (user, summary) =
+        (json!({"role": "user", "content": "Q"}), json!({"role": "user", "content": "So far: a."}));
+    let (a, c, d) = (call("1", "a"), call("2", "c"), call("3", "d"));
+    let done = json!({"role": "assistant", "content": "done"});
+    // The new context has other messages, or begins as before and has the last result.
+    for compacted in [vec![summary.clone()], vec![user.clone(), summary, c.clone(), result("2")]] {
+        let after = [&compacted[..], &[d.clone(), result("3")]].concat();
+        let lines = [
+            exchange(&[user.clone()], a.clone()),
+            exchange(&[user.clone(), a.clone(), result("1")], c.clone()),
+            exchange(&compacted, d.clone()),
+            exchange(&after, done.clone()),
+        ];
+        let set = set(&lines);
+        let [trace] = &set.traces[..] else { panic!("{:?}", set.traces) };
+        assert_eq!(calls(trace), ["a({})", "c({})", "d({})"]);
+        assert_eq!((trace.input.as_deref(), trace.output.as_deref()), (Some("Q"), Some("done")));
+        assert!(
+            set.stats.notes.keys().any(|note| note.contains("earlier exchanges")),
+            "{:?}",
+            set.stats.notes
+        );
+    }
+    // A request without the answer of the one before: the call was not made.
+    let retried = [
+        exchange(&[user.clone()], a),
+        exchange(&[user.clone(), json!({"role": "user", "content": "?"})], done),
+    ];
+    assert!(calls(&one(&retried)).is_empty());
+}
+
+#[test]
+fn an_agent_that_failed_inside_a_span_that_did_not_was_stopped() {
+    let call = asks("c", "a", json!({}));
+    let agents = [
+        json!({"gen_ai.operation.name": "invoke_agent"}),
+        json!({"openinference.span.kind": "AGENT"}),
+        json!({"traceloop.span.kind": "agent"}),
+    ];
+    for agent in agents {
+        let root = span("1", (10, 90), "Agent workflow", json!({"karat.task": "x"}));
+        let failure = failed(span("2<1", (11, 80), "root", agent.clone()));
+        let asked = span("3<2", (12, 20), "chat", chat(&[], &call));
+        let trace = one(&[root.clone(), failure.clone(), asked.clone()]);
+        assert_eq!((trace.stopped.as_deref(), trace.output), (Some("error"), None), "{agent}");
+        // An agent that a tool started is not the run.
+        let inner = [
+            root.clone(),
+            span("2<1", (11, 80), "root", agent.clone()),
+            asked.clone(),
+            failed(span("4<2", (30, 40), "helper", agent.clone())),
+        ];
+        assert_eq!(one(&inner).stopped, None, "{agent}");
+        // An answer after the failure is one, an answer before it is that of an earlier turn.
+        let answer = |times| span("5<1", times, "chat", chat(&[], &says("Fine.")));
+        let later = one(&[root.clone(), failure.clone(), asked.clone(), answer((82, 85))]);
+        assert_eq!((later.stopped, later.output.as_deref()), (None, Some("Fine.")), "{agent}");
+        let again = failed(span("6<1", (86, 89), "root", agent.clone()));
+        let earlier = one(&[root, answer((82, 85)), again]);
+        assert_eq!((earlier.stopped.as_deref(), earlier.output), (Some("error"), None), "{agent}");
+    }
+    let record = |id: &str, parent: Value, at: u8, data: Value, error: Value| {
+        json!({"object": "trace.span", "id": id, "trace_id": "t", "parent_id": parent, "span_data": data, "error": error,
+            "started_at": format!("2026-01-01T10:00:0{at}+00:00"), "ended_at": "2026-01-01T10:00:09+00:00"})
+    };
+    let generation = json!({"type": "generation", "model": "m", "output": [{"role": "assistant", "content": null,
+        "tool_calls": [{"id": "c", "function": {"name": "a", "arguments": "{}"}}]}]});
+    let trace = one(&[
+        record("1", Value::Null, 0, json!({"type": "custom", "name": "task"}), Value::Null),
+        record(
+            "2",
+            "1".into(),
+            1,
+            json!({"type": "agent", "name": "root"}),
+            json!({"message": "Max turns exceeded"}),
+        ),
+        record("3", "2".into(), 2, generation, Value::Null),
+    ]);
+    assert_eq!((trace.calls.len(), trace.stopped.as_deref()), (1, Some("error")));
+}
+
+#[test]
+fn a_refusal_and_a_recorded_empty_text_are_answers() {
+    let answer = |message: Value| {
+        one(&[json!({"id": "t", "messages": [{"role": "user", "content": "Q"}, message]})]).output
+    };
+    let refused = json!({"role": "assistant", "content": null, "refusal": "I cannot help."});
+    assert_eq!(answer(refused).as_deref(), Some("I cannot help."));
+    assert_eq!(answer(json!({"role": "assistant", "content": ""})).as_deref(), Some(""));
+    assert_eq!(
+        answer(json!({"role": "assistant", "content": [{"type": "text", "text": ""}]})).as_deref(),
+        Some("")
+    );
+    // A content that was not recorded is not known.
+    assert_eq!(answer(json!({"role": "assistant", "content": null})), None);
+    let call = json!([{"id": "c", "function": {"name": "a", "arguments": "{}"}}]);
+    assert_eq!(answer(json!({"role": "assistant", "content": "", "tool_calls": call})), None);
+    let spoken = |reasons: Value| {
+        let mut attributes = chat(&[], &json!({"role": "assistant", "content": ""}));
+        attributes["gen_ai.response.finish_reasons"] = reasons;
+        one(&[span("1", (10, 20), "chat", attributes)]).output
+    };
+    assert_eq!(spoken(json!(["stop"])).as_deref(), Some(""));
+}
+
+#[test]
+fn what_a_tool_asks_of_a_model_is_no_repetition_of_the_span_around_it() {
+    for kind in ["execute_tool", "invoke_agent"] {
+        let inside = json!({"gen_ai.operation.name": kind, "gen_ai.tool.name": "a", "gen_ai.tool.call.id": "c"});
+        let answer = says("Done.");
+        let trace = one(&[
+            span(
+                "1",
+                (10, 99),
+                "agent",
+                json!({"gen_ai.operation.name": "invoke_agent",
+                "gen_ai.usage.input_tokens": 300, "gen_ai.usage.output_tokens": 3}),
+            ),
+            span("2<1", (11, 60), "call_llm", chat(&[], &asks("c", "a", json!({})))),
+            span("3<2", (20, 50), "inside", inside),
+            span("4<3", (21, 40), "call_llm", chat(&[], &asks("d", "b", json!({})))),
+            span("5<1", (70, 90), "call_llm", chat(&[], &answer)),
+        ]);
+        assert_eq!(calls(&trace), ["a({})", "b({})"], "{kind}");
+        assert_eq!(
+            (trace.usage.input_tokens, trace.output.as_deref()),
+            (Some(300), Some("Done.")),
+            "{kind}"
+        );
+    }
+}
+
+#[test]
+fn an_agent_of_google_that_another_hands_over_to_keeps_both_requests() {
+    let request = |at: &str, times, tokens: u64| {
+        span(
+            at,
+            times,
+            "call_llm",
+            json!({"gen_ai.request.model": "m", "gen_ai.usage.input_tokens": tokens}),
+        )
+    };
+    let trace = one(&[
+        span("1", (10, 99), "agent_run [root]", json!({"karat.task": "x"})),
+        request("2<1", (11, 90), 100),
+        span("3<2", (20, 30), "execute_tool go", json!({"gen_ai.operation.name": "execute_tool"})),
+        span("4<2", (31, 80), "agent_run [helper]", json!({})),
+        request("5<4", (32, 70), 200),
+    ]);
+    assert_eq!(trace.usage.input_tokens, Some(300));
+}
+
+#[test]
+fn tokens_of_inspect_are_those_of_the_evaluated_model() {
+    let usage = |tokens: u64| json!({"input_tokens": tokens, "output_tokens": 1, "total_tokens": tokens + 1});
+    let log = |model: Value, output: &str| {
+        let sample = json!({"id": "t", "epoch": 1, "messages": [{"role": "user", "content": "Q"}],
+            "output": {"model": output}, "model_usage": {"p/planner": usage(5000), "p/model": usage(300)}});
+        one(&[json!({"status": "success", "eval": {"model": model}, "samples": [sample]})])
+            .usage
+            .input_tokens
+    };
+    assert_eq!(log("p/model".into(), "p"), Some(300));
+    assert_eq!(log(Value::Null, "model"), Some(300));
+    assert_eq!(log(Value::Null, "p/planner"), Some(5000));
+}
+
+#[test]
+fn a_handoff_is_one_call() {
+    let call = asks("c", "transfer_to_billing", json!({}));
+    let handoff = json!({"openinference.span.kind": "TOOL", "input.value": "root", "output.value": "billing"});
+    let spans = [
+        span("1", (10, 20), "chat", chat(&[], &call)),
+        span("2", (21, 22), "handoff to billing", handoff),
+    ];
+    assert_eq!(calls(&one(&spans)), ["transfer_to_billing({})"]);
+    // The SDK's export has no responses, and then the handoff's span counts.
+    let record = |id: &str, at: u8, data: Value| {
+        json!({"object": "trace.span", "id": id, "trace_id": "t", "parent_id": null, "span_data": data,
+            "started_at": format!("2026-01-01T10:00:0{at}+00:00"), "ended_at": "2026-01-01T10:00:09+00:00"})
+    };
+    let handed =
+        record("2", 2, json!({"type": "handoff", "from_agent": "root", "to_agent": "Refund desk"}));
+    let own = [record("1", 1, json!({"type": "response", "response_id": "r"})), handed.clone()];
+    assert_eq!(calls(&one(&own)), ["transfer_to_refund_desk(?)"]);
+    let generation = json!({"type": "generation", "output": [{"role": "assistant", "tool_calls": [
+        {"id": "c", "function": {"name": "to_the_desk", "arguments": "{}"}}]}]});
+    assert_eq!(calls(&one(&[record("1", 1, generation), handed])), ["to_the_desk({})"]);
+}
+
+#[test]
+fn a_tool_whose_call_was_retried_denied_or_interrupted_failed() {
+    for (outcome, expected) in [
+        ("retried", "a({})!"),
+        ("denied", "a({})!"),
+        ("interrupted", "a({})!"),
+        ("success", "a({})"),
+    ] {
+        let messages = json!([{"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Q"}]},
+            {"kind": "response", "parts": [{"part_kind": "tool-call", "tool_name": "a", "args": {}, "tool_call_id": "c"}]},
+            {"kind": "request", "parts": [{"part_kind": "tool-return", "tool_name": "a", "content": "no", "tool_call_id": "c", "outcome": outcome}]}]);
+        assert_eq!(
+            calls(&one(&[json!({"id": "t", "messages": messages})])),
+            [expected],
+            "{outcome}"
+        );
+    }
+}
+
+#[test]
+fn items_of_further_kinds_are_calls_or_are_counted() {
+    let items = |more: Value| {
+        let mut all = vec![json!({"role": "user", "content": "Q"})];
+        all.extend(more.as_array().unwrap().iter().cloned());
+        all.push(json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "done"}]}));
+        set(&[json!({"id": "t", "input": all})])
+    };
+    let shell = items(json!([
+        {"type": "shell_call", "call_id": "c", "action": {"commands": ["ls"]}, "status": "completed"},
+        {"type": "shell_call_output", "call_id": "c", "output": [{"stdout": "x"}]},
+        {"type": "apply_patch_call", "call_id": "d", "operation": {"type": "delete_file"}},
+        {"type": "apply_patch_call_output", "call_id": "d", "status": "failed", "output": "no"},
+        {"type": "mcp_approval_request", "id": "m", "name": "x", "arguments": "{}", "server_label": "s"},
+        {"type": "mcp_approval_response", "approval_request_id": "m", "approve": true},
+        {"type": "image_generation_call", "id": "i", "status": "completed"},
+    ]));
+    let [trace] = &shell.traces[..] else { panic!("{:?}", shell.traces) };
+    assert_eq!(
+        calls(trace),
+        [
+            "shell({\"commands\":[\"ls\"]})",
+            "apply_patch({\"type\":\"delete_file\"})!",
+            "image_generation(?)"
+        ]
+    );
+    assert_eq!(
+        (trace.calls[0].outcome(), trace.output.as_deref()),
+        (CallOutcome::Succeeded, Some("done"))
+    );
+    let later = items(json!([{"type": "hologram", "id": "h"}]));
+    assert_eq!(counted(&later), r#"Counts({"items of the type hologram": 1})"#);
+    let event =
+        |kind: &str, content: Value| json!({"type": kind, "source": "helper", "content": content});
+    let autogen = json!([{"type": "TextMessage", "source": "user", "content": "Q"}, event("MemoryQueryEvent", json!([])),
+        event("ThoughtEvent", "hm".into()), event("HandoffMessage", "over to you".into()),
+        event("MultiModalMessage", json!(["Done.", {"data": "aGk="}])), event("SelectSpeakerEvent", json!(["helper"]))]);
+    assert_eq!(one(&[json!({"id": "t", "messages": autogen})]).output.as_deref(), Some("Done."));
+}
+
+#[test]
+fn long_numbers_in_arguments_keep_their_digits() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("run.jsonl");
+    let call = r#"{"type":"tool_use","id":"c","name":"a","input":{"x":12345678901234567890123, "y":0.1000000000000000055}}"#;
+    std::fs::write(&path, format!("{{\"id\":\"t\",\"messages\":[{{\"role\":\"user\",\"content\":\"Q\"}},{{\"role\":\"assistant\",\"content\":[{call}]}}]}}\n")).unwrap();
+    let traces = read(&[path]).1.traces;
+    assert_eq!(
+        calls(&traces[0]),
+        [r#"a({"x":12345678901234567890123, "y":0.1000000000000000055})"#]
+    );
+}
+
+#[test]
+fn arguments_that_the_attributes_leave_out_are_in_the_response() {
+    let message = json!({"lc": 1, "id": ["AIMessage"], "kwargs": {"content": "", "tool_calls": [{"name": "now", "args": {}, "id": "c"}]}});
+    let attributes = json!({"openinference.span.kind": "LLM", "llm.output_messages.0.message.role": "assistant",
+        "llm.output_messages.0.message.tool_calls.0.tool_call.id": "c",
+        "llm.output_messages.0.message.tool_calls.0.tool_call.function.name": "now",
+        "output.value": json!({"generations": [[{"message": message}]]}).to_string()});
+    assert_eq!(calls(&one(&[span("1", (10, 20), "model", attributes)])), ["now({})"]);
+}
+
+#[test]
+fn results_without_ids_go_to_the_call_of_their_tool() {
+    let call = |name: &str| json!({"functionCall": {"name": name, "args": {}}});
+    let result = |name: &str, response: Value| json!({"functionResponse": {"name": name, "response": response}});
+    let contents = json!([{"role": "user", "parts": [{"text": "Q"}]}, {"role": "model", "parts": [call("a"), call("b")]},
+        {"role": "user", "parts": [result("b", json!({"error": "no"})), result("a", json!({"output": "5"}))]}]);
+    assert_eq!(calls(&one(&[json!({"id": "t", "contents": contents})])), ["a({})", "b({})!"]);
+}
+
+#[test]
+fn runs_of_langsmith_may_be_inside_each_other() {
+    let message = json!({"lc": 1, "id": ["AIMessage"], "kwargs": {"content": "", "tool_calls": [{"name": "a", "args": {"x": 1}, "id": "c"}]}});
+    let child = json!({"id": "l", "run_type": "llm", "name": "model", "start_time": "2026-01-01T10:00:01",
+        "inputs": {"messages": [[{"role": "user", "content": "Q"}]]}, "outputs": {"generations": [[{"message": message}]]}});
+    let root = json!({"id": "r", "trace_id": "r", "run_type": "chain", "name": "agent", "start_time": "2026-01-01T10:00:00",
+        "inputs": {"messages": [{"role": "user", "content": "Q"}]}, "child_runs": [child]});
+    assert_eq!(calls(&one(&[root])), ["a({\"x\":1})"]);
+}
+
+#[test]
+fn half_of_a_batch_says_how_to_get_the_other() {
+    let message = |line: Value| {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("run.jsonl");
+        std::fs::write(&path, line.to_string()).unwrap();
+        let paths = [path];
+        let formats = recognize(&paths, TraceFormat::Auto).unwrap();
+        let files = TraceFiles { files: &paths, formats: &formats, metrics: &[] };
+        TraceSet::read(&TraceSource { files, tasks: None, max_bad: 0.0, prices: None })
+            .unwrap_err()
+            .to_string()
+    };
+    let openai = json!({"custom_id": "t", "response": {"body": {"choices": []}}});
+    let anthropic = json!({"custom_id": "t", "result": {"type": "succeeded", "message": {"role": "assistant", "content": []}}});
+    assert!(message(openai).contains("by `custom_id`"));
+    assert!(message(anthropic.clone()).contains("by `custom_id`"));
+    let mut whole = anthropic;
+    whole["params"] = json!({"model": "m", "messages": [{"role": "user", "content": "Q"}]});
+    whole["result"]["message"]["content"] = json!([{"type": "text", "text": "Done."}]);
+    let trace = one(&[whole]);
+    assert_eq!((trace.id.as_str(), trace.output.as_deref()), ("t", Some("Done.")));
+}
+
+#[test]
+fn what_others_did_and_a_text_next_to_a_result_are_no_turns() {
+    let context =
+        json!({"role": "user", "parts": [{"text": "For context:"}, {"text": "[helper] said: hm"}]});
+    let said = |text: &str| json!({"role": "model", "parts": [{"text": text}]});
+    let adk = json!({"id": "t", "contents": [{"role": "user", "parts": [{"text": "Q"}]}, said("hm"), context, said("Done.")]});
+    assert_eq!(
+        (one(&[adk.clone()]).turns, one(&[adk]).output.as_deref()),
+        (Turns::Single, Some("Done."))
+    );
+    let reply = json!([{"type": "tool_result", "tool_use_id": "c", "content": "5"}, {"type": "text", "text": "go on"}]);
+    let call = json!([{"type": "tool_use", "id": "c", "name": "a", "input": {}}]);
+    let messages = json!([{"role": "user", "content": "Q"}, {"role": "assistant", "content": call}, {"role": "user", "content": reply},
+        {"role": "assistant", "content": "Done."}]);
+    assert_eq!(one(&[json!({"id": "t", "messages": messages})]).turns, Turns::Single);
+}
