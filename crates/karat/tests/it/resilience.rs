@@ -434,3 +434,20 @@ fn two_sets_are_compared_over_the_runs_that_both_have() {
     let high = delta["interval"]["high"].as_f64().unwrap();
     assert!((high - 0.679_820).abs() < 1e-5, "{delta}");
 }
+
+#[test]
+fn a_defence_without_a_program_is_not_measured_under_its_name() {
+    let scratch = Scratch::new();
+    for defence in ["name = \"my-proxy\"", "env = { A = \"1\" }"] {
+        scratch.write(
+            "karat.toml",
+            format!(
+                "[[resilience]]\nname = \"r\"\ndataset = \"bundled:worlds/v1\"\nagent = \"diligent\"\n\
+                 defence = {{ {defence} }}\n"
+            ),
+        );
+        scratch.karat(&["check"]).expect(2).says(&["r: ", "give `proxy` or `guard`"]);
+    }
+    let given = ["resilience", "run", "--agent", "diligent", "--defence", "my-proxy"];
+    scratch.karat(&given).expect(2).says(&["give `proxy` or `guard`"]);
+}
