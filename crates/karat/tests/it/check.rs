@@ -302,15 +302,25 @@ fn a_change_is_measured_again_while_watching() {
     use std::io::{BufRead as _, BufReader};
     let scratch = Scratch::new();
     scratch.project(GOLDEN, "[retrieval.gate.metrics]\n\"mrr\" = { min = 0.1 }\n", BM25);
+    // A recording of the run and an output in the project are no changes of it.
+    let project = scratch.read("karat.toml");
+    let records = "[[resilience]]\nname = \"w\"\ndataset = \"bundled:worlds/v1\"\nagent = \"diligent\"\n\
+                   record = \"runs.jsonl\"\nselect = { worlds = [\"mail\"] }\n";
+    scratch.write("karat.toml", format!("{project}{records}"));
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_karat"));
-    command.args(["check", "--watch"]).current_dir(scratch.path(""));
+    command.args(["check", "--watch", "-o", "summary.md"]).current_dir(scratch.path(""));
     command.stderr(std::process::Stdio::piped()).stdout(std::process::Stdio::null());
     let mut child = command.spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let mut wait = |word: &str| lines.by_ref().map(Result::unwrap).find(|line| line.contains(word));
     assert!(wait("watching").is_some());
+    assert!(scratch.path("summary.md").exists() && scratch.path("runs.jsonl").exists());
+    // Two looks and more, in which a change would be seen.
+    std::thread::sleep(std::time::Duration::from_secs(2));
     scratch.write("golden.jsonl", GOLDEN.replace("open a ticket", "open one ticket"));
-    assert!(wait("changed: ").unwrap().contains("golden.jsonl"));
+    let changed = wait("changed: ").unwrap();
+    assert!(changed.contains("golden.jsonl"), "{changed}");
+    assert!(!changed.contains("summary.md") && !changed.contains("runs.jsonl"), "{changed}");
     assert!(wait("watching").is_some());
     child.kill().unwrap();
     child.wait().unwrap();
