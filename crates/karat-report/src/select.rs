@@ -105,6 +105,20 @@ pub(crate) fn names_worsened(check: &Check) -> bool {
     matches!(check.rule.as_str(), "max_drop" | "max_rise" | "protected")
 }
 
+/// The name by which a command finds the entry among those of a check: with its evaluation where an entry of
+/// another one has the same name.
+pub(crate) fn only_name(check: &CheckReport, report: &Report) -> String {
+    let measured = check.reports.iter().map(|one| (&one.evaluation, &one.name));
+    let lost = check.not_measured.iter().map(|one| (&one.evaluation, &one.name));
+    let same = |(evaluation, name): &(_, _)| {
+        **name == report.name && **evaluation != report.evaluation
+    };
+    match measured.chain(lost).any(|one| same(&one)) {
+        true => format!("{}/{}", report.evaluation, report.name),
+        false => report.name.clone(),
+    }
+}
+
 /// The failed checks of all reports, each with its report.
 pub(crate) fn failed(check: &CheckReport) -> impl Iterator<Item = (&Report, &Check)> {
     let of = |report| checks(report, Verdict::Fail).map(move |check| (report, check));

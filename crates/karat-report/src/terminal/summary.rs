@@ -130,7 +130,7 @@ fn in_room(
         text.push('\n');
         match State::of(report) {
             State::Fail if room.rules == 0 => failed_in_a_line(&mut text, report, style),
-            State::Fail => failed(&mut text, report, room, style),
+            State::Fail => failed(&mut text, check, report, room, style),
             _ => undecided(&mut text, report, room.rules.max(1), style),
         }
     }
@@ -409,7 +409,7 @@ pub(super) fn short(value: f64, decimals: usize) -> String {
 }
 
 /// A failed entry: its rules, its worst items, what changed, and what to do.
-fn failed(text: &mut String, report: &Report, room: Room, style: Style) {
+fn failed(text: &mut String, check: &CheckReport, report: &Report, room: Room, style: Style) {
     let broken: Vec<&Check> = select::checks(report, Verdict::Fail).collect();
     let slice = common_slice(&broken);
     failed_head(text, report, &broken, slice, style);
@@ -427,7 +427,7 @@ fn failed(text: &mut String, report: &Report, room: Room, style: Style) {
     }
     worst(text, report, &broken, room.items, style);
     what_changed(text, report, style);
-    next(text, report, style);
+    next(text, report, &select::only_name(check, report), style);
 }
 
 /// A failed entry where there is no room for more than its first cause.
@@ -642,8 +642,7 @@ fn changed_data(text: &mut String, report: &Report, style: Style) {
 }
 
 /// The commands that come next.
-fn next(text: &mut String, report: &Report, style: Style) {
-    let name = &report.name;
+fn next(text: &mut String, report: &Report, name: &str, style: Style) {
     let mut steps = vec![show(report)];
     if report.comparison.is_some() {
         steps.push(format!("accept on purpose: karat baseline update --only {name}"));

@@ -54,7 +54,7 @@ pub(crate) struct CheckArgs {
     /// Exit with code 4 if a rule is inconclusive
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Only the entry NAME
+    /// Only the entry NAME, or EVALUATION/NAME
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Option<String>,
     /// The folder for tables, of commands that write any

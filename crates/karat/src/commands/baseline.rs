@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::cli::{BaselineArgs, BaselineShowArgs, CheckArgs, FormatArgs};
-use crate::commands::measuring::{located, measure, select};
+use crate::commands::measuring::{located, measure, refuse_ambiguous, select};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 use crate::project::Choice;
@@ -55,6 +55,7 @@ fn accept(
     };
     let (choice, check) = located(&check)?;
     let plan = select(choice.load(Baselines::Optional)?, &check, None)?;
+    refuse_ambiguous(&plan, arguments.only.as_deref())?;
     for planned in &plan.entries {
         if planned.entry.common().baseline.is_none() {
             let (evaluation, name) = (planned.entry.evaluation(), &planned.entry.common().name);

@@ -520,3 +520,36 @@ fn a_closed_pipe_ends_quietly() {
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     assert_eq!(output.status.code(), Some(0));
 }
+
+#[test]
+fn entries_of_one_name_are_told_apart_by_their_evaluation() {
+    let scratch = Scratch::new();
+    scratch.write("suite.yaml", "cases:\n  - {tool: add, input: {a: 2, b: 3}}\n");
+    let server = "[[server]]\nname = \"r\"\nbuiltin = \"demo\"\nsuite = \"suite.yaml\"\n\
+                  baseline = \"server.json\"\n";
+    let gate = format!(
+        "baseline = \"search.json\"\n[retrieval.gate.metrics]\n\"mrr\" = {{ max_drop = 0.0 }}\n{server}"
+    );
+    scratch.project(GOLDEN, &gate, BM25);
+    let both = ["retrieval/r", "server/r"];
+    scratch.karat(&["baseline", "update", "--only", "r"]).expect(2).says(&both);
+    assert!(!scratch.path("search.json").exists() && !scratch.path("server.json").exists());
+    scratch.karat(&["baseline", "update", "--only", "retrieval/r"]).expect(0);
+    assert!(scratch.path("search.json").exists() && !scratch.path("server.json").exists());
+    scratch.karat(&["baseline", "update", "--only", "server/r"]).expect(0);
+
+    let measured = |only: &str| {
+        let document = scratch.karat(&["check", "--only", only, "--json"]).expect(0).json();
+        document["reports"].as_array().unwrap().len()
+    };
+    assert_eq!((measured("r"), measured("server/r")), (2, 1));
+    scratch.karat(&["check", "--only", "agent/r"]).expect(2).says(&["agent/r"]);
+
+    scratch.project(GOLDEN, &gate, "{ builtin = \"bm25-names\" }");
+    let advice = "karat baseline update --only retrieval/r";
+    let said = scratch.karat(&["check"]).expect(1).stdout;
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains(advice), "{said}");
+    let said = scratch.karat(&["check", "--format", "agent"]).expect(1).stdout;
+    assert!(said.contains(advice), "{said}");
+}
