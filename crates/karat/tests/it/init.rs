@@ -599,6 +599,23 @@ fn a_server_that_starts_gets_a_case_for_each_of_its_tools() {
 }
 
 #[test]
+fn files_of_the_command_are_found_from_the_new_project() {
+    let scratch = Scratch::new();
+    let command = scratch.server("tools: [{name: get_name, do: [{text: notes}]}]");
+    let arguments = ["init", "sub/mine", "--ci", "none", "--", command[0], command[1]];
+    scratch.karat(&arguments).expect(0);
+    let project: toml::Table = scratch.read("sub/mine/karat.toml").parse().unwrap();
+    let words = project["server"][0]["server"]["command"].as_array().unwrap();
+    assert_eq!(words[1].as_str(), Some("../../server.yaml"));
+    assert!(scratch.read("sub/mine/suites/starter.yaml").contains("tool: \"get_name\""));
+    scratch.karat(&["check", "sub/mine"]).expect(0);
+
+    // What is no file from here is left as it is: it may be one there.
+    scratch.karat(&["init", "other", "--ci", "none", "--", command[0], "none.yaml"]).expect(0);
+    assert!(scratch.read("other/karat.toml").contains("\"none.yaml\""));
+}
+
+#[test]
 fn a_system_of_ones_own_is_measured_and_recorded_at_once() {
     let scratch = Scratch::new();
     scratch.karat(&["init", "first", "--for", "proxy", "--ci", "none"]).expect(0);
