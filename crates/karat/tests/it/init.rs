@@ -236,6 +236,8 @@ fn your_own_server_is_written_in() {
         (vec!["init", "x", "--for", "agent", "--", "node", "server.js"], "recorded traces"),
         (vec!["init", "x", "--", "node", "two\nlines"], "control characters"),
         (vec!["init", "x", "--for", "agent", "--ci", "none,github"], "none"),
+        (vec!["init", "x", "--for", "proxy", "--url", "http://127.0.0.1:1/search"], "q={query}"),
+        (vec!["init", "x", "--for", "scanner", "--url", "http://127.0.0.1:1/{text}"], "command"),
     ] {
         scratch.karat(&arguments).expect(2).says(&[word]);
         assert!(!scratch.path("x").exists());

@@ -145,6 +145,28 @@ impl Target {
         Target::Command(words.into_iter().enumerate().map(moved).collect())
     }
 
+    /// Refuses a URL with which the first check of the project would be refused.
+    ///
+    /// # Errors
+    /// What to give instead.
+    pub(super) fn suits(&self, user: User) -> Result<(), String> {
+        let Target::Url(url) = self else { return Ok(()) };
+        match user {
+            User::Proxy if !url.contains("{query}") => Err(
+                "the URL of a search needs {query} where the query goes, as in \
+                 http://127.0.0.1:8080/search?q={query}; for a search that takes the query elsewhere, leave \
+                 the URL out and change `system` in karat.toml"
+                    .to_owned(),
+            ),
+            User::Scanner => Err(
+                "a scanner is given as a command that answers JSON Lines; for one with an endpoint, leave \
+                 the URL out and write `system = { http = { … } }` in karat.toml"
+                    .to_owned(),
+            ),
+            _ => Ok(()),
+        }
+    }
+
     /// As the words of a command line of Karat.
     pub(super) fn words(&self) -> Vec<String> {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
