@@ -36,6 +36,9 @@ pub(crate) fn migration(arguments: &MigrationArgs, terminal: &Terminal) -> Resul
     let work = async { Ok(migration::check(&spec, &options, &settings).await?) };
     let mut found = recording.finish(until_stopped(work, "interrupted"))?;
     target::say_remarks(terminal, &options);
+    for note in &found.notes {
+        terminal.say(&printable(&format!("note: {note}")));
+    }
     found.findings.retain(|finding| !arguments.findings.allow.contains(&finding.rule));
     let findings: Vec<&Finding> = found.findings.iter().collect();
     if let Some(path) = &arguments.findings.sarif {
