@@ -217,7 +217,7 @@ fn troubled(report: &Report, only: &str, detail: Detail) -> Vec<String> {
         lines
             .push(format!("  changed since the baseline: {}", quoted(&changed.join("; "), REASON)));
     }
-    if report.comparison.is_some() {
+    if select::can_accept(report) {
         lines.push(format!(
             "  if this is intended: karat baseline update --only {}",
             word(only)

@@ -105,6 +105,14 @@ pub(crate) fn names_worsened(check: &Check) -> bool {
     matches!(check.rule.as_str(), "max_drop" | "max_rise" | "protected")
 }
 
+/// Returns whether new scores in the baseline would change the verdict: some rule failed or is undecided against
+/// the baseline, not only against a limit that stays as it is.
+pub(crate) fn can_accept(report: &Report) -> bool {
+    let open = report.gate.iter().flat_map(|gate| &gate.checks);
+    let mut open = open.filter(|check| check.verdict != Verdict::Pass);
+    report.comparison.is_some() && open.any(names_worsened)
+}
+
 /// The name by which a command finds the entry among those of a check: with its evaluation where an entry of
 /// another one has the same name.
 pub(crate) fn only_name(check: &CheckReport, report: &Report) -> String {

@@ -594,12 +594,8 @@ fn worst(text: &mut String, report: &Report, broken: &[&Check], most: usize, sty
 
 fn more_items(text: &mut String, report: &Report, more: usize, style: Style) {
     if more > 0 {
-        let (evaluation, name) = (&report.evaluation, printable(&report.name));
-        let line = format!(
-            "and {} more: karat show {evaluation}/{name} --worse",
-            grouped(&more.to_string())
-        );
-        let _ = writeln!(text, "    {}", style.faint(&clip(&line, style.width - 4)));
+        let line = format!("and {} more: {}", grouped(&more.to_string()), show(report));
+        let _ = writeln!(text, "    {}", style.faint(&clip(&printable(&line), style.width - 4)));
     }
 }
 
@@ -644,7 +640,7 @@ fn changed_data(text: &mut String, report: &Report, style: Style) {
 /// The commands that come next.
 fn next(text: &mut String, report: &Report, name: &str, style: Style) {
     let mut steps = vec![show(report)];
-    if report.comparison.is_some() {
+    if select::can_accept(report) {
         steps.push(format!("accept on purpose: karat baseline update --only {name}"));
     }
     paragraph(text, &format!("next: {}", steps.join(" · ")), style);

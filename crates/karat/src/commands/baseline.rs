@@ -53,6 +53,7 @@ fn accept(
         parquet: None,
         form: FormatArgs::default(),
     };
+    Choice::own(arguments.project.as_deref())?;
     let (choice, check) = located(&check)?;
     let plan = select(choice.load(Baselines::Optional)?, &check, None)?;
     refuse_ambiguous(&plan, arguments.only.as_deref())?;

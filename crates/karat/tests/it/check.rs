@@ -553,3 +553,44 @@ fn entries_of_one_name_are_told_apart_by_their_evaluation() {
     let said = scratch.karat(&["check", "--format", "agent"]).expect(1).stdout;
     assert!(said.contains(advice), "{said}");
 }
+
+#[test]
+fn advice_after_a_failure_is_advice_that_works() {
+    let scratch = Scratch::new();
+    let cases: String =
+        (0..9).map(|n| format!("  - {{id: c{n}, tool: read_note, input: {{id: 99}}}}\n")).collect();
+    scratch.write("suite.yaml", format!("cases:\n{cases}"));
+    scratch.write(
+        "karat.toml",
+        "[[server]]\nname = \"s\"\nbuiltin = \"demo\"\nsuite = \"suite.yaml\"\n\
+         [server.gate.metrics]\n\"pass_rate\" = { min = 1.0 }\n",
+    );
+    let said = scratch.karat(&["check"]).expect(1).stdout;
+    assert!(said.contains("more: karat show server/s"), "{said}");
+    assert!(!said.contains("--worse"), "{said}");
+    scratch.karat(&["show", "server/s"]).expect(0);
+
+    // A new baseline moves no limit.
+    let scratch = Scratch::new();
+    let gate = |limit: &str| {
+        format!("baseline = \"b.json\"\n[retrieval.gate.metrics]\n\"mrr\" = {{ {limit} }}\n")
+    };
+    scratch.project(GOLDEN, &gate("min = 0.1"), BM25);
+    scratch.karat(&["baseline", "update"]).expect(0);
+    let advice = |limit: &str| {
+        scratch.project(GOLDEN, &gate(limit), "{ builtin = \"bm25-names\" }");
+        let said = scratch.karat(&["check"]).expect(1).stdout;
+        let agent = scratch.karat(&["check", "--format", "agent"]).expect(1).stdout;
+        [said, agent].map(|said| said.contains("baseline update"))
+    };
+    assert_eq!(advice("min = 1.0"), [false, false]);
+    assert_eq!(advice("max_drop = 0.0"), [true, true]);
+
+    // No advice to use a flag that the command does not have.
+    let empty = Scratch::new();
+    for command in [&["baseline", "update"][..], &["mcp"]] {
+        let ran = empty.karat(command).expect(2);
+        ran.says(&["karat.toml", "karat init"]);
+        assert!(!ran.stderr.contains("--bundled"), "{}", ran.stderr);
+    }
+}
