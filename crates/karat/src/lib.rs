@@ -58,9 +58,7 @@ pub fn main() -> ExitCode {
 
 fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
     match command {
-        Command::Check(arguments) if arguments.watch && arguments.check.partition.is_none() => {
-            commands::watch::run(arguments, terminal)
-        }
+        Command::Check(arguments) if arguments.watch => commands::watch::run(arguments, terminal),
         Command::Check(arguments) => commands::check::all(arguments, terminal),
         Command::Retrieval(RetrievalArgs { command: Some(command), .. }) => match command {
             RetrievalCommand::Run(run) => match run.given.any() {

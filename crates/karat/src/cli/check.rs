@@ -23,7 +23,7 @@ pub(crate) struct CheckAllArgs {
     pub(crate) open: bool,
     /// Measure again whenever a file of the project changes, until Ctrl-C: the entries that use the
     /// file, or all of them
-    #[arg(long, conflicts_with_all = ["json", "history", "open"])]
+    #[arg(long, conflicts_with_all = ["json", "history", "open", "partition"])]
     pub(crate) watch: bool,
 }
 

@@ -24,7 +24,7 @@ pub(crate) fn record(arguments: &BaselineArgs, terminal: &Terminal) -> Result<()
 
 /// Measures and accepts.
 pub(crate) fn update(arguments: &BaselineArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    let updates = accept(arguments, terminal, |update| match terminal.json() {
+    let updates = accept(arguments, terminal, |update| match terminal.json() || terminal.quiet() {
         true => Ok(()),
         false => terminal.print(&update.text(terminal)),
     })?;

@@ -11,13 +11,14 @@ use std::time::{Duration, SystemTime};
 use karat_core::kind::Evaluation;
 use karat_core::project::{Baselines, Project};
 use karat_io::input::destination;
+use karat_io::text::printable;
 
 use crate::cli::{CheckAllArgs, CheckArgs};
 use crate::commands::check::{self, Kept};
 use crate::commands::measuring;
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
-use crate::project::Choice;
+use crate::project::{self, Choice, History};
 use crate::work::until_stopped;
 
 /// The time between two looks.
@@ -37,6 +38,12 @@ pub(crate) fn run(arguments: &CheckAllArgs, terminal: &Terminal) -> Result<Exit,
         return Err(Stop::bad_input(
             "--watch cannot be used with the bundled project, whose files do not change",
         ));
+    }
+    if let Ok(History { file: Some(file), .. }) = project::of_choice(&choice) {
+        terminal.say(&printable(&format!(
+            "note: --watch adds nothing to the history {}; `karat check` does",
+            file.display()
+        )));
     }
     let out = choice.folder().join(&arguments.out);
     let mut kept = Kept::default();

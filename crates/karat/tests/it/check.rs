@@ -306,13 +306,15 @@ fn a_change_is_measured_again_while_watching() {
     let project = scratch.read("karat.toml");
     let records = "[[resilience]]\nname = \"w\"\ndataset = \"bundled:worlds/v1\"\nagent = \"diligent\"\n\
                    record = \"runs.jsonl\"\nselect = { worlds = [\"mail\"] }\n";
-    scratch.write("karat.toml", format!("{project}{records}"));
+    let history = "[history]\nfile = \"runs.db\"\n";
+    scratch.write("karat.toml", format!("{project}{records}{history}"));
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_karat"));
     command.args(["check", "--watch", "-o", "summary.md"]).current_dir(scratch.path(""));
     command.stderr(std::process::Stdio::piped()).stdout(std::process::Stdio::null());
     let mut child = command.spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let mut wait = |word: &str| lines.by_ref().map(Result::unwrap).find(|line| line.contains(word));
+    assert!(wait("adds nothing to the history ").unwrap().contains("runs.db"));
     assert!(wait("watching").is_some());
     assert!(scratch.path("summary.md").exists() && scratch.path("runs.jsonl").exists());
     // Two looks and more, in which a change would be seen.
@@ -593,4 +595,27 @@ fn advice_after_a_failure_is_advice_that_works() {
         ran.says(&["karat.toml", "karat init"]);
         assert!(!ran.stderr.contains("--bundled"), "{}", ran.stderr);
     }
+}
+
+#[test]
+fn options_that_would_be_ignored_are_refused_or_followed() {
+    let scratch = Scratch::new();
+    let gate = "baseline = \"b.json\"\n[retrieval.gate.metrics]\n\"mrr\" = { max_drop = 0.0 }\n";
+    scratch.project(GOLDEN, gate, BM25);
+    let ran = scratch.karat(&["check", "--watch", "--partition", "hash:1/3"]).expect(2);
+    assert!(ran.stderr.contains("--partition"), "{}", ran.stderr);
+
+    let quiet = scratch.karat(&["baseline", "update", "--quiet"]).expect(0);
+    assert_eq!((quiet.stdout.as_str(), quiet.stderr.as_str()), ("", ""));
+    assert!(scratch.path("b.json").exists());
+
+    scratch.karat(&["check", "--history=runs.db"]).expect(0);
+    let show = ["history", "show", "mrr", "--db", "runs.db", "--last"];
+    scratch.karat(&[&show[..], &["1"]].concat()).expect(0);
+    scratch.karat(&[&show[..], &["0"]].concat()).expect(2);
+
+    let report = "karat-report/report.json";
+    let text = scratch.karat(&["comment", report]).expect(0).stdout;
+    let document = scratch.karat(&["comment", report, "--json"]).expect(0).json();
+    assert_eq!(document["text"].as_str(), Some(&*text));
 }
