@@ -149,7 +149,7 @@ fn in_room(
     }
     text.push('\n');
     for file in written.iter().skip(1) {
-        let _ = writeln!(text, "{}", style.faint(&format!("report: {file}")));
+        let _ = writeln!(text, "{}", style.faint(&printable(&format!("report: {file}"))));
     }
     last(&mut text, check, reports, written.first().map(String::as_str), style);
     text
@@ -732,7 +732,7 @@ fn last(
         if columns(&whole) <= room {
             line = whole;
         } else {
-            let _ = writeln!(text, "{}", style.faint(&format!("report: {page}")));
+            let _ = writeln!(text, "{}", style.faint(&printable(&format!("report: {page}"))));
         }
     }
     let line = clip(&printable(&line), room).into_owned();

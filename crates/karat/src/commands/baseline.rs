@@ -164,7 +164,8 @@ impl Update {
             }
         }
         let verb = if self.wrote { "wrote" } else { "would write" };
-        text.push_str(&format!("  {verb} {}\n", self.file.display()));
+        let file = self.file.display().to_string();
+        text.push_str(&format!("  {verb} {}\n", printable(&file)));
         text
     }
 }

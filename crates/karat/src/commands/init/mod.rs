@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use karat_core::dataset::{IfFrozen, Manifest, Meta, Version};
 use karat_core::provenance::git;
 use karat_io::input::{Limits, create_folder, read_text, write_atomic};
+use karat_io::text::printable;
 use serde::Serialize;
 
 use crate::cli::{BaselineArgs, InitArgs, User};
@@ -240,11 +241,11 @@ impl Outcome {
     fn text(&self) -> String {
         let mut text = String::from("wrote:\n");
         for path in &self.wrote {
-            text.push_str(&format!("  {}\n", path.display()));
+            text.push_str(&format!("  {}\n", printable(&path.display().to_string())));
         }
         text.push_str(&self.to_add());
         if let Some(note) = &self.note {
-            text.push_str(&format!("note: {}\n", karat_io::text::printable(note)));
+            text.push_str(&format!("note: {}\n", printable(note)));
         }
         text.push_str("next:\n");
         for step in &self.next {
@@ -257,7 +258,8 @@ impl Outcome {
     fn to_add(&self) -> String {
         let mut text = String::new();
         for (path, lines) in &self.add {
-            text.push_str(&format!("{} already exists; add to it:\n", path.display()));
+            let path = path.display().to_string();
+            text.push_str(&format!("{} already exists; add to it:\n", printable(&path)));
             for line in lines.lines() {
                 text.push_str(&format!("  {line}\n"));
             }
