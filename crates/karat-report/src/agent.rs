@@ -218,10 +218,7 @@ fn troubled(report: &Report, only: &str, detail: Detail) -> Vec<String> {
             .push(format!("  changed since the baseline: {}", quoted(&changed.join("; "), REASON)));
     }
     if select::can_accept(report) {
-        lines.push(format!(
-            "  if this is intended: karat baseline update --only {}",
-            word(only)
-        ));
+        lines.push(format!("  if this is intended: karat baseline update --only {}", word(only)));
     }
     lines
 }

@@ -211,7 +211,10 @@ fn walk(
             if kind.is_dir() {
                 waiting.push(file);
             } else if kind.is_file() {
-                if file.file_name().is_some_and(|name| LEFT_BY_SYSTEMS.iter().any(|one| name == *one)) {
+                if file
+                    .file_name()
+                    .is_some_and(|name| LEFT_BY_SYSTEMS.iter().any(|one| name == *one))
+                {
                     continue;
                 }
                 add(relative(folder, &file));

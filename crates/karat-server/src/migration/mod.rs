@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use karat_core::error::EvalError;
 use karat_core::expect::equal;
 use karat_core::finding::{Finding, Severity};
-use karat_io::text::{clip, printable};
+use karat_io::text::{clip, count, printable};
 use karat_mcp::{
     CallError, Definition, Elicitation, Options, Policies, Revision, Roots, Sampling, ServerSpec,
     Session, StartError, TransportKind,
@@ -27,9 +27,9 @@ use self::rules::{
     OLD_CLIENTS, ORDER, REMOVED, RESULT_TYPE, SCOPE, STATE_FORGED, STATE_LOST, TTL,
 };
 use crate::fuzz::generate::plainest;
-use crate::probe::{Rule, unused_values};
 use crate::probe::destructive_tools::may_change;
 use crate::probe::live::not_started;
+use crate::probe::{Rule, unused_values};
 use crate::suggest::inputs;
 
 /// The number of tools that are called, of inputs that are tried for each, and of resources that are read.
@@ -406,7 +406,8 @@ impl Report {
                 self.add(rule, "", "", message);
             }
         }
-        let detail = format!("{compared} lists with two entries or more, got four times each");
+        let lists = count(compared, "list");
+        let detail = format!("{lists} with two entries or more, got four times each");
         self.done("order of lists", detail, compared > 0, self.findings.len() - before);
     }
 

@@ -218,7 +218,8 @@ mod tests {
         };
         let unused = |names: &[&str]| unused_values(&set(names), [&schema].into_iter());
         assert!(unused(&["title", "author"]).is_empty());
-        let near = "--set \"titel\": no tool has a parameter of that name (did you mean \"title\"?)";
+        let near =
+            "--set \"titel\": no tool has a parameter of that name (did you mean \"title\"?)";
         assert_eq!(unused(&["titel", "title"]), [near]);
         assert_eq!(unused(&["zzzzzz"]), ["--set \"zzzzzz\": no tool has a parameter of that name"]);
     }

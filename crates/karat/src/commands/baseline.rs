@@ -24,10 +24,11 @@ pub(crate) fn record(arguments: &BaselineArgs, terminal: &Terminal) -> Result<()
 
 /// Measures and accepts.
 pub(crate) fn update(arguments: &BaselineArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    let updates = accept(arguments, terminal, |update| match terminal.json() || terminal.quiet() {
-        true => Ok(()),
-        false => terminal.print(&update.text(terminal)),
-    })?;
+    let updates =
+        accept(arguments, terminal, |update| match terminal.json() || terminal.quiet() {
+            true => Ok(()),
+            false => terminal.print(&update.text(terminal)),
+        })?;
     if terminal.json() {
         terminal.print_json(&json!({"schema": "karat.baseline.update/1", "updates": updates}))?;
     }

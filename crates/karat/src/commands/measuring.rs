@@ -64,6 +64,13 @@ pub(crate) fn select(
     arguments: &CheckArgs,
     evaluation: Option<&Evaluation>,
 ) -> Result<Project<'static>, Stop> {
+    if let Some(Evaluation::Other(name)) = evaluation {
+        let known: Vec<&str> = Evaluation::KNOWN.iter().map(Evaluation::name).collect();
+        return Err(Stop::bad_input(format!(
+            "--evaluation {name:?}: expected one of {}",
+            known.join(", ")
+        )));
+    }
     let known: Vec<String> = plan.entries.iter().map(|planned| planned.entry.label()).collect();
     plan.entries.retain(|planned| {
         evaluation.is_none_or(|evaluation| planned.entry.evaluation() == *evaluation)

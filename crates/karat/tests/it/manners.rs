@@ -110,9 +110,11 @@ fn the_name_of_an_output_commands_no_terminal() {
     let scratch = Scratch::new();
     scratch.project(GOLDEN, "", BM25);
     let name = "a\u{1b}[31m.md";
-    for arguments in
-        [&["check", "-o", name][..], &["retrieval", "run", "-o", name], &["init", name, "--for", "proxy"]]
-    {
+    for arguments in [
+        &["check", "-o", name][..],
+        &["retrieval", "run", "-o", name],
+        &["init", name, "--for", "proxy"],
+    ] {
         let ran = scratch.karat(arguments).expect(0);
         assert!(!ran.stdout.contains('\u{1b}'), "{arguments:?}: {:?}", ran.stdout);
         assert!(ran.stdout.contains("[31m.md"), "{arguments:?}: {}", ran.stdout);
@@ -143,4 +145,30 @@ fn help_and_version_that_cannot_be_written_are_an_error() {
     let scratch = Scratch::new();
     assert!(scratch.karat(&["--version"]).expect(0).stdout.starts_with("karat "));
     assert_eq!(scratch.karat(&["check", "--no-such-option"]).expect(2).stdout, "");
+}
+
+#[test]
+fn a_mistake_is_answered_with_what_to_give() {
+    let scratch = Scratch::new();
+    scratch.project(GOLDEN, "", BM25);
+    let evaluations = ["\"nope\"", "server, agent, retrieval, detection, resilience"];
+    scratch.karat(&["check", "--evaluation", "nope"]).expect(2).says(&evaluations);
+    scratch.karat(&["history", "list", "--db", "."]).expect(2).says(&["it is a folder"]);
+    let call = ["server", "call", "--tool", "add", "--input", "nope.json", "--", "no-such-program"];
+    scratch.karat(&call).expect(2).says(&["--input @FILE"]);
+}
+
+#[test]
+fn one_of_a_kind_is_counted_in_the_singular() {
+    let scratch = Scratch::new();
+    scratch.write(
+        "tools.json",
+        r#"{"tools": [{"name": "send", "inputSchema": {"type": "object", "properties": {"a": {"type": "string"}}}}]}"#,
+    );
+    let said = scratch.karat(&["server", "lint", "--tools", "tools.json", "--fail-on", "never"]);
+    let said = said.expect(0).stdout;
+    assert!(said.contains(": 1 tool, "), "{said}");
+    for word in ["1 errors", "1 warnings", "1 notes"] {
+        assert!(!said.contains(word), "{word}: {said}");
+    }
 }
