@@ -118,9 +118,8 @@ pub(crate) fn can_accept(report: &Report) -> bool {
 pub(crate) fn only_name(check: &CheckReport, report: &Report) -> String {
     let measured = check.reports.iter().map(|one| (&one.evaluation, &one.name));
     let lost = check.not_measured.iter().map(|one| (&one.evaluation, &one.name));
-    let same =
-        |(evaluation, name): &(_, _)| **name == report.name && **evaluation != report.evaluation;
-    match measured.chain(lost).any(|one| same(&one)) {
+    let mut others = measured.chain(lost);
+    match others.any(|(evaluation, name)| *name == report.name && *evaluation != report.evaluation) {
         true => format!("{}/{}", report.evaluation, report.name),
         false => report.name.clone(),
     }
