@@ -47,7 +47,7 @@ pub fn main() -> ExitCode {
     ExitCode::from(exit.code())
 }
 
-/// Prints help or the version, or says what is wrong with the arguments.
+/// Prints help or the version, or the mistake in the arguments.
 fn answered(answer: &clap::Error) -> Result<Exit, Stop> {
     let written = answer.print().and_then(|()| std::io::stdout().flush());
     if answer.use_stderr() {

@@ -2,7 +2,7 @@
 //!
 //! Files are compared by time and size, twice a second. An entry is measured again if the file is one
 //! that it names; a file that no entry names, such as the program that is measured, concerns all of them.
-//! What a round writes itself is no change: otherwise one measurement would cause the next, without end.
+//! The outputs of a round are not changes: otherwise one measurement would cause the next, without end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

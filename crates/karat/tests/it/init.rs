@@ -612,7 +612,7 @@ fn files_of_the_command_are_found_from_the_new_project() {
     assert!(scratch.read("sub/mine/suites/starter.yaml").contains("tool: \"get_name\""));
     scratch.karat(&["check", "sub/mine"]).expect(0);
 
-    // What is no file from here is left as it is: it may be one there.
+    // A word that names no file from here is left alone: it may name one there.
     scratch.karat(&["init", "other", "--ci", "none", "--", command[0], "none.yaml"]).expect(0);
     assert!(scratch.read("other/karat.toml").contains("\"none.yaml\""));
 }

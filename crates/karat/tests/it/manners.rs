@@ -148,7 +148,7 @@ fn help_and_version_that_cannot_be_written_are_an_error() {
 }
 
 #[test]
-fn a_mistake_is_answered_with_what_to_give() {
+fn a_mistake_is_answered_with_the_remedy() {
     let scratch = Scratch::new();
     scratch.project(GOLDEN, "", BM25);
     let evaluations = ["\"nope\"", "server, agent, retrieval, detection, resilience"];

@@ -148,7 +148,7 @@ impl Target {
     /// Refuses a URL with which the first check of the project would be refused.
     ///
     /// # Errors
-    /// What to give instead.
+    /// The form that is needed.
     pub(super) fn suits(&self, user: User) -> Result<(), String> {
         let Target::Url(url) = self else { return Ok(()) };
         match user {
@@ -212,13 +212,13 @@ impl Target {
     }
 }
 
-/// The path of an existing file from the folder; none for what is not a file or is absolute.
+/// The path of an existing file from the folder; none for an absolute path, and without a file.
 fn from_folder(word: &str, folder: &Path) -> Option<String> {
     let path = Path::new(word);
     if path.is_absolute() || !path.is_file() {
         return None;
     }
-    // The name stays: a link to a file may have a meaning of its own.
+    // The name stays: the file behind a link may have another one.
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let file = destination(parent.unwrap_or(Path::new("."))).join(path.file_name()?);
     let folder = destination(folder);
