@@ -283,6 +283,11 @@ pub trait Evaluation: Sized + Send + Sync + 'static {
     /// The files and folders that an entry names, relative to the project.
     fn reads(config: &Self::Config) -> Vec<PathBuf>;
 
+    /// The files that a run of an entry writes, relative to the project; the report and its journal apart.
+    fn writes(_config: &Self::Config) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
     /// The items whose labels name parts of the corpus that are not there, each with that part: the run
     /// fails whatever it measures, and is not compared with a baseline.
     fn dangling(_data: &Self::Dataset) -> Vec<(String, String)> {

@@ -182,6 +182,10 @@ pub trait AnyEntry: Send + Sync {
     }
     /// The files and folders that it names, relative to the project; the baseline too.
     fn reads(&self) -> Vec<PathBuf>;
+    /// The files that its run writes, relative to the project; the report and its journal apart.
+    fn writes(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
     /// The items whose labels name parts of the corpus that are not there, each with that part.
     fn dangling(&self) -> Vec<(String, String)> {
         Vec::new()
@@ -238,6 +242,10 @@ impl<E: Evaluation> AnyEntry for Entry<E> {
         let mut reads = E::reads(&self.config);
         reads.extend(self.common.baseline.clone());
         reads
+    }
+
+    fn writes(&self) -> Vec<PathBuf> {
+        E::writes(&self.config)
     }
 
     fn dangling(&self) -> Vec<(String, String)> {
@@ -546,6 +554,12 @@ impl<'a> Project<'a> {
             // A project that is a dataset folder itself does not make every file in it an input.
             .filter(|path| !all.starts_with(destination(path)))
             .collect()
+    }
+
+    /// The files that the runs of its entries write; reports and journals apart.
+    pub fn writes(&self) -> Vec<PathBuf> {
+        let named = self.entries.iter().flat_map(|planned| planned.entry.writes());
+        named.map(|name| self.root.path(&name)).collect()
     }
 }
 

@@ -102,6 +102,32 @@ pub fn today() -> String {
     day
 }
 
+/// Returns whether the text is a day of the calendar, written as `2026-11-15`.
+pub fn is_day(text: &str) -> bool {
+    let digits = |part: &str, length: usize| {
+        let only = part.len() == length && part.bytes().all(|byte| byte.is_ascii_digit());
+        only.then(|| part.parse::<u32>().ok()).flatten()
+    };
+    let mut parts = text.split('-');
+    let (Some(year), Some(month), Some(day), None) =
+        (parts.next(), parts.next(), parts.next(), parts.next())
+    else {
+        return false;
+    };
+    let (Some(year), Some(month), Some(day)) = (digits(year, 4), digits(month, 2), digits(day, 2))
+    else {
+        return false;
+    };
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let last = match month {
+        2 => 28 + u32::from(is_leap),
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => return false,
+    };
+    (1..=last).contains(&day)
+}
+
 /// Seconds since 1970 as `2026-11-15T03:04:05Z`.
 fn utc(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
@@ -277,6 +303,21 @@ mod tests {
         let mut failing = Command::new("ls");
         let why = output_within(failing.arg("/no/such/place"), Duration::from_secs(600));
         assert!(why.as_ref().is_err_and(|why| why.contains("/no/such/place")), "{why:?}");
+    }
+
+    #[test]
+    fn a_day_is_one_of_the_calendar() {
+        for day in ["2026-11-15", "2024-02-29", "2000-02-29", "2026-12-31"] {
+            assert!(is_day(day), "{day}");
+        }
+        for text in
+            ["2026-99-99", "2026-02-30", "2026-02-29", "1900-02-29", "2026-04-31", "2026-00-01"]
+        {
+            assert!(!is_day(text), "{text}");
+        }
+        for text in ["", "soon", "2026-1-1", "2026-+1-01", "2026-11-15T00:00:00Z", "2026-11-15-1"] {
+            assert!(!is_day(text), "{text}");
+        }
     }
 
     #[test]

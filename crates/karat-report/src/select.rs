@@ -105,6 +105,26 @@ pub(crate) fn names_worsened(check: &Check) -> bool {
     matches!(check.rule.as_str(), "max_drop" | "max_rise" | "protected")
 }
 
+/// Returns whether new scores in the baseline would change the verdict: some rule failed or is undecided against
+/// the baseline, not only against a limit that stays as it is.
+pub(crate) fn can_accept(report: &Report) -> bool {
+    let open = report.gate.iter().flat_map(|gate| &gate.checks);
+    let mut open = open.filter(|check| check.verdict != Verdict::Pass);
+    report.comparison.is_some() && open.any(names_worsened)
+}
+
+/// The name by which a command finds the entry among those of a check: with its evaluation where an entry of
+/// another one has the same name.
+pub(crate) fn only_name(check: &CheckReport, report: &Report) -> String {
+    let measured = check.reports.iter().map(|one| (&one.evaluation, &one.name));
+    let lost = check.not_measured.iter().map(|one| (&one.evaluation, &one.name));
+    let mut others = measured.chain(lost);
+    match others.any(|(evaluation, name)| *name == report.name && *evaluation != report.evaluation) {
+        true => format!("{}/{}", report.evaluation, report.name),
+        false => report.name.clone(),
+    }
+}
+
 /// The failed checks of all reports, each with its report.
 pub(crate) fn failed(check: &CheckReport) -> impl Iterator<Item = (&Report, &Check)> {
     let of = |report| checks(report, Verdict::Fail).map(move |check| (report, check));

@@ -48,6 +48,11 @@ impl DefenceConfig {
         if self.url.is_some() && self.proxy.is_empty() {
             return Err("`url` needs the command of the proxy in `proxy`".to_owned());
         }
+        // Without a program nothing would be between agent and world, under the name of a defence.
+        let described = self.name.is_some() || !self.env.is_empty();
+        if described && self.proxy.is_empty() && self.guard.is_empty() {
+            return Err("the defence has no program: give `proxy` or `guard`".to_owned());
+        }
         let places = ["{server}", "{url}", "{config}", "{config-url}"];
         let named = |text: &String| places.iter().any(|place| text.contains(place));
         if !self.proxy.is_empty() && !self.proxy.iter().chain(self.env.values()).any(named) {

@@ -200,6 +200,10 @@ impl Evaluation for Resilience {
         reads
     }
 
+    fn writes(config: &Config) -> Vec<PathBuf> {
+        config.record.iter().cloned().collect()
+    }
+
     fn computes(_: &Config, data: &Data) -> Option<Computes> {
         Some(Computes { metrics: score::ids(data.most()), slices: BTreeSet::new(), open: true })
     }
@@ -293,7 +297,8 @@ impl Evaluation for Resilience {
                 .filter_map(|run| serde_json::to_string(run).ok())
                 .map(|line| line + "\n")
                 .collect();
-            write_atomic(file, lines.as_bytes())?;
+            let folder = harness.folder.as_deref().unwrap_or(Path::new(""));
+            write_atomic(&folder.join(file), lines.as_bytes())?;
         }
         Ok(Facts { controls: controls::run(harness, entry.data.cases.values()).await })
     }

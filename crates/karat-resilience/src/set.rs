@@ -138,9 +138,9 @@ impl WorldSet {
             some => some.to_vec(),
         };
         let attacks = selection.attacks.unwrap_or(1);
-        if attacks > styles.len() {
+        if !(1..=styles.len()).contains(&attacks) {
             return Err(EvalError::config(format!(
-                "`attacks` is at most the number of styles, which is {}",
+                "`attacks` must be between 1 and the number of styles, which is {}",
                 styles.len()
             )));
         }

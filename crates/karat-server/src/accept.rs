@@ -9,6 +9,7 @@ use std::sync::Arc;
 use karat_core::error::EvalError;
 use karat_core::expect::Answer;
 use karat_core::journal::{Entry, Outcome};
+use karat_io::text::count;
 
 use crate::compliance::Contract;
 use crate::judge::{answer_of, judge_without_snapshots};
@@ -42,8 +43,8 @@ pub(crate) fn accept(
         true => String::new(),
         false => format!(" ({})", written.join(", ")),
     };
-    let count = written.len();
-    let summary = format!("snapshots of {count} cases written{names}, of {unchanged} unchanged");
+    let cases = count(written.len(), "case");
+    let summary = format!("snapshots of {cases} written{names}, of {unchanged} unchanged");
     Ok(std::iter::once(summary).chain(refused).collect())
 }
 

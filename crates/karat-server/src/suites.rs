@@ -16,7 +16,9 @@ use karat_core::observed::{self, Observed};
 use karat_core::project::{AnyEntry, Root, Running};
 use karat_core::report::{Check, DatasetRef, Item, ItemError, Report, Verdict};
 use karat_core::run;
+use karat_io::input::nearest;
 use karat_io::private;
+use karat_io::text::count;
 use karat_mcp::{Definition, Options, Recorder, Redactor, ServerSpec};
 use serde::Deserialize;
 
@@ -88,9 +90,17 @@ impl Config {
             true => String::new(),
             false => format!(" and these tags: {}", tags.join(", ")),
         };
-        let count = cases.len();
+        let wanted = match &self.case {
+            None => String::new(),
+            Some(id) => {
+                let near = nearest(id, cases.iter().map(|case| case.id.as_str()));
+                let hint = near.map(|near| format!(" (did you mean {near:?}?)"));
+                format!(" {id:?}{}", hint.unwrap_or_default())
+            }
+        };
+        let count = count(cases.len(), "case");
         Err(EvalError::NothingMeasured(format!(
-            "no case matches; the suite has {count} cases{tags}"
+            "no case matches{wanted}; the suite has {count}{tags}"
         )))
     }
 }
@@ -470,8 +480,11 @@ fn redact(item: &mut Item, hidden: impl Fn(String) -> String) {
 }
 
 fn orphans(files: &[PathBuf]) -> Option<String> {
-    let (first, count) = (files.first()?, files.len());
-    Some(format!("{count} snapshots belong to no case and can be removed: {}", first.display()))
+    let first = files.first()?.display();
+    Some(match files.len() {
+        1 => format!("1 snapshot belongs to no case and can be removed: {first}"),
+        n => format!("{n} snapshots belong to no case and can be removed: {first}"),
+    })
 }
 
 #[cfg(test)]
@@ -574,7 +587,7 @@ mod tests {
         let accepted = run_and_accept(&entry, &context).await.unwrap();
         assert_eq!(accepted.metric("pass_rate").unwrap().value, Some(1.0));
         assert_ne!(accepted.dataset.digest, digest);
-        let note = "snapshots of 1 cases written (a), of 0 unchanged";
+        let note = "snapshots of 1 case written (a), of 0 unchanged";
         assert!(accepted.warnings.iter().any(|text| text == note), "{:?}", accepted.warnings);
         let again = run_and_accept(&entry, &context).await.unwrap();
         assert_eq!(again.dataset.digest, accepted.dataset.digest);
@@ -586,10 +599,11 @@ mod tests {
         let mut entry = entry(folder.path(), "cases:\n  - {tool: echo, tags: [b, a]}\n").unwrap();
         entry.config.tags = vec!["c".to_owned()];
         let error = evaluation::evaluate(&entry, &context(folder.path())).await.unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "no case matches; the suite has 1 cases and these tags: a, b"
-        );
+        assert_eq!(error.to_string(), "no case matches; the suite has 1 case and these tags: a, b");
+        entry.config.case = Some("ecko-1".to_owned());
+        let error = evaluation::evaluate(&entry, &context(folder.path())).await.unwrap_err();
+        let named = "no case matches \"ecko-1\" (did you mean \"echo-1\"?); the suite has 1 case";
+        assert!(error.to_string().starts_with(named), "{error}");
         assert!(error.is_not_measured());
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use karat_core::finding::Severity;
 use karat_core::journal::{Entry, Outcome};
-use karat_io::text::first_few;
+use karat_io::text::{count, first_few};
 use karat_mcp::Redactor;
 
 use crate::compliance::Contract;
@@ -113,9 +113,9 @@ pub(crate) fn leaked_secrets(outcomes: &[Entry<CaseRun>], redactor: &Redactor) -
         Outcome::Failure { .. } => false,
     };
     let ids: Vec<&str> = outcomes.iter().filter(leaked).map(|entry| entry.id.as_str()).collect();
-    let (first, count) = (ids.first()?, ids.len());
+    let (first, cases) = (ids.first()?, count(ids.len(), "case"));
     Some(format!(
-        "secrets of the server were in the answers of {count} cases and were removed before \
+        "secrets of the server were in the answers of {cases} and were removed before \
          judging: {first}"
     ))
 }

@@ -75,8 +75,7 @@ impl Terminal {
 
     /// Prints a result that may be binary.
     pub(crate) fn print_bytes(&self, bytes: &[u8]) -> Result<(), Stop> {
-        let mut stdout = io::stdout().lock();
-        printed(stdout.write_all(bytes).and_then(|()| stdout.flush()))
+        printed(write_out(bytes))
     }
 
     /// Prints a result from a reader, as [`for_log`] or [`json_for_log`] have made it.
@@ -136,8 +135,14 @@ impl Terminal {
     }
 }
 
+/// Writes to stdout, and all of it.
+pub(crate) fn write_out(bytes: &[u8]) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(bytes).and_then(|()| stdout.flush())
+}
+
 /// Ignores a closed pipe.
-fn printed(written: io::Result<()>) -> Result<(), Stop> {
+pub(crate) fn printed(written: io::Result<()>) -> Result<(), Stop> {
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(()),

@@ -35,32 +35,41 @@ pub fn main() -> ExitCode {
     karat_io::platform::adopt_orphans();
     karat_server::detect::install(commands::server::inspect);
     karat_mcp::auth::install_prompt(commands::server::show_prompt);
-    if version::is_asked_for(std::env::args_os()) {
-        let _ = std::io::stdout().write_all(version::verbose().as_bytes());
-        return ExitCode::SUCCESS;
-    }
-    let cli = Cli::parse();
-    let terminal = Terminal::new(cli.face);
-    let exit = match run(&cli.command, &terminal) {
-        Ok(exit) => exit,
-        Err(stop) => {
-            if !stop.message.is_empty() {
-                let text = karat_io::text::printable_block(&stop.message);
-                let _ = writeln!(std::io::stderr(), "karat: {}", face::for_log(&text));
-            }
-            stop.exit
-        }
-    };
+    let exit = ended(match version::is_asked_for(std::env::args_os()) {
+        true => face::printed(face::write_out(version::verbose().as_bytes())).map(|()| Exit::Pass),
+        false => match Cli::try_parse() {
+            Ok(cli) => run(&cli.command, &Terminal::new(cli.face)),
+            Err(answer) => answered(&answer),
+        },
+    });
     karat_io::process::end_all();
     karat_io::watcher::dismiss();
     ExitCode::from(exit.code())
 }
 
+/// Prints help or the version, or the mistake in the arguments.
+fn answered(answer: &clap::Error) -> Result<Exit, Stop> {
+    let written = answer.print().and_then(|()| std::io::stdout().flush());
+    if answer.use_stderr() {
+        return Ok(Exit::BadInput);
+    }
+    face::printed(written).map(|()| Exit::Pass)
+}
+
+/// The exit of a command, with its message if it ended early.
+fn ended(done: Result<Exit, Stop>) -> Exit {
+    done.unwrap_or_else(|stop| {
+        if !stop.message.is_empty() {
+            let text = karat_io::text::printable_block(&stop.message);
+            let _ = writeln!(std::io::stderr(), "karat: {}", face::for_log(&text));
+        }
+        stop.exit
+    })
+}
+
 fn run(command: &Command, terminal: &Terminal) -> Result<Exit, Stop> {
     match command {
-        Command::Check(arguments) if arguments.watch && arguments.check.partition.is_none() => {
-            commands::watch::run(arguments, terminal)
-        }
+        Command::Check(arguments) if arguments.watch => commands::watch::run(arguments, terminal),
         Command::Check(arguments) => commands::check::all(arguments, terminal),
         Command::Retrieval(RetrievalArgs { command: Some(command), .. }) => match command {
             RetrievalCommand::Run(run) => match run.given.any() {

@@ -46,6 +46,14 @@ impl Choice {
         }
     }
 
+    /// The same for a command that does not take the project inside the binary.
+    pub(crate) fn own(named: Option<&Path>) -> Result<Choice, Stop> {
+        if named.is_none() && nearest().is_none() {
+            return Err(Stop::bad_input(format!("{NO_PROJECT}, or name a project")));
+        }
+        Choice::new(named, false)
+    }
+
     /// The folder that its relative paths start from.
     pub(crate) fn folder(&self) -> PathBuf {
         match self {
@@ -88,11 +96,11 @@ impl Choice {
 
 /// The error for a missing project: a check that measured something else would always pass.
 fn none() -> Stop {
-    Stop::bad_input(format!(
-        "no {FILE} in this folder or its parents; create one with `karat init`, take a tour with `karat demo`, \
-         or use --bundled"
-    ))
+    Stop::bad_input(format!("{NO_PROJECT}, take a tour with `karat demo`, or use --bundled"))
 }
+
+const NO_PROJECT: &str =
+    "no karat.toml in this folder or its parents; create one with `karat init`";
 
 /// Returns whether a project file is in this folder or its parents.
 pub(crate) fn is_near() -> bool {

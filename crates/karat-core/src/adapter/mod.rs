@@ -24,7 +24,7 @@ pub type Values = Map<String, Value>;
 /// show.
 ///
 /// # Errors
-/// If a variable that the command or `env` refers to is not set.
+/// If a variable that the command or `env` refers to is not set, or the name of the program is empty.
 pub fn program(
     command: &[String],
     env: &BTreeMap<String, String>,
@@ -39,6 +39,9 @@ pub fn program(
     };
     let words = command.iter().map(|word| fill("command", word));
     let words = words.collect::<Result<Vec<String>, String>>()?;
+    if words.first().is_some_and(String::is_empty) {
+        return Err("command: the name of the program is empty".to_owned());
+    }
     let mut filled = BTreeMap::new();
     for (name, text) in env {
         filled.insert(name.clone(), fill(&format!("env: {name}"), text)?);

@@ -74,6 +74,9 @@ impl From<FilePath> for String {
     }
 }
 
+/// The files that file managers leave in folders that were only looked at.
+const LEFT_BY_SYSTEMS: [&str; 3] = [".DS_Store", "Thumbs.db", "desktop.ini"];
+
 /// Files that are part of the program, put there with `include_bytes!`: paths and contents, the
 /// manifest among them.
 pub type EmbeddedFiles = &'static [(&'static str, &'static [u8])];
@@ -208,6 +211,12 @@ fn walk(
             if kind.is_dir() {
                 waiting.push(file);
             } else if kind.is_file() {
+                if file
+                    .file_name()
+                    .is_some_and(|name| LEFT_BY_SYSTEMS.iter().any(|one| name == *one))
+                {
+                    continue;
+                }
                 add(relative(folder, &file));
             } else {
                 not_plain.push(DatasetError::NotPlain { file });

@@ -116,6 +116,20 @@ fn missing_and_unlisted_files_are_all_named_at_once() {
 }
 
 #[test]
+fn files_that_systems_leave_behind_are_not_of_the_dataset() {
+    let (_place, folder) = frozen();
+    for name in [".DS_Store", "more/Thumbs.db", "more/desktop.ini"] {
+        fs::write(folder.join(name), "x").unwrap();
+    }
+    let dataset = Dataset::open(&folder).unwrap();
+    assert_eq!(dataset.manifest().files.len(), 2);
+    assert_eq!(Manifest::freeze(&folder, meta(), IfFrozen::Refuse).unwrap().files.len(), 2);
+    // Any other file could be one that was forgotten.
+    fs::write(folder.join("more/notes.db"), "x").unwrap();
+    assert!(matches!(Dataset::open(&folder), Err(DatasetError::Unlisted { .. })));
+}
+
+#[test]
 fn a_file_changed_after_opening_is_not_read() {
     let (_place, folder) = frozen();
     let dataset = Dataset::open(&folder).unwrap();

@@ -102,6 +102,10 @@ fn connect(path: &Path, flags: OpenFlags, steps: &[&str]) -> Result<Connection, 
         }
         _ => failed(path)(source),
     };
+    if path.is_dir() {
+        let why = "it is a folder".to_owned();
+        return Err(HistoryError::Foreign { path: path.to_owned(), why });
+    }
     for file in SUFFIXES.map(|suffix| {
         let mut name = path.as_os_str().to_owned();
         name.push(suffix);

@@ -130,7 +130,7 @@ fn in_room(
         text.push('\n');
         match State::of(report) {
             State::Fail if room.rules == 0 => failed_in_a_line(&mut text, report, style),
-            State::Fail => failed(&mut text, report, room, style),
+            State::Fail => failed(&mut text, check, report, room, style),
             _ => undecided(&mut text, report, room.rules.max(1), style),
         }
     }
@@ -149,7 +149,7 @@ fn in_room(
     }
     text.push('\n');
     for file in written.iter().skip(1) {
-        let _ = writeln!(text, "{}", style.faint(&format!("report: {file}")));
+        let _ = writeln!(text, "{}", style.faint(&printable(&format!("report: {file}"))));
     }
     last(&mut text, check, reports, written.first().map(String::as_str), style);
     text
@@ -398,7 +398,7 @@ pub(super) fn short(value: f64, decimals: usize) -> String {
 }
 
 /// A failed entry: its rules, its worst items, what changed, and what to do.
-fn failed(text: &mut String, report: &Report, room: Room, style: Style) {
+fn failed(text: &mut String, check: &CheckReport, report: &Report, room: Room, style: Style) {
     let broken: Vec<&Check> = select::checks(report, Verdict::Fail).collect();
     let slice = common_slice(&broken);
     failed_head(text, report, &broken, slice, style);
@@ -416,7 +416,7 @@ fn failed(text: &mut String, report: &Report, room: Room, style: Style) {
     }
     worst(text, report, &broken, room.items, style);
     what_changed(text, report, style);
-    next(text, report, style);
+    next(text, report, &select::only_name(check, report), style);
 }
 
 /// A failed entry where there is no room for more than its first cause.
@@ -583,12 +583,8 @@ fn worst(text: &mut String, report: &Report, broken: &[&Check], most: usize, sty
 
 fn more_items(text: &mut String, report: &Report, more: usize, style: Style) {
     if more > 0 {
-        let (evaluation, name) = (&report.evaluation, printable(&report.name));
-        let line = format!(
-            "and {} more: karat show {evaluation}/{name} --worse",
-            grouped(&more.to_string())
-        );
-        let _ = writeln!(text, "    {}", style.faint(&clip(&line, style.width - 4)));
+        let line = format!("and {} more: {}", grouped(&more.to_string()), show(report));
+        let _ = writeln!(text, "    {}", style.faint(&clip(&printable(&line), style.width - 4)));
     }
 }
 
@@ -631,10 +627,9 @@ fn changed_data(text: &mut String, report: &Report, style: Style) {
 }
 
 /// The commands that come next.
-fn next(text: &mut String, report: &Report, style: Style) {
-    let name = &report.name;
+fn next(text: &mut String, report: &Report, name: &str, style: Style) {
     let mut steps = vec![show(report)];
-    if report.comparison.is_some() {
+    if select::can_accept(report) {
         steps.push(format!("accept on purpose: karat baseline update --only {name}"));
     }
     paragraph(text, &format!("next: {}", steps.join(" · ")), style);
@@ -726,7 +721,7 @@ fn last(
         if columns(&whole) <= room {
             line = whole;
         } else {
-            let _ = writeln!(text, "{}", style.faint(&format!("report: {page}")));
+            let _ = writeln!(text, "{}", style.faint(&printable(&format!("report: {page}"))));
         }
     }
     let line = clip(&printable(&line), room).into_owned();

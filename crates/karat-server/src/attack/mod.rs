@@ -100,6 +100,8 @@ pub struct AttackSystem {
     access: Access,
     tools: Vec<Arc<Definition>>,
     skipped: Vec<Skipped>,
+    /// Warnings about values of `set` that no tool takes.
+    unused: Vec<String>,
     config: Config,
     successes: Successes,
     around: Surroundings,
@@ -262,6 +264,10 @@ impl Evaluation for Attack {
             access: access(&target, live.has_bait()),
             live,
             site,
+            unused: probe::unused_values(
+                &config.set,
+                tools.iter().filter_map(Definition::input_schema),
+            ),
             tools: chosen,
             skipped,
             successes: entry.data.successes.clone(),
@@ -317,7 +323,7 @@ impl Evaluation for Attack {
         outcomes: &mut Vec<Outcome<Vec<AttackResult>>>,
     ) -> Result<Facts, EvalError> {
         tokio::time::sleep(LATE).await;
-        let AttackSystem { live, site, access, skipped, is_late, memory, .. } = system;
+        let AttackSystem { live, site, access, skipped, unused, is_late, memory, .. } = system;
         let memory = memory.lock().await;
         // What the time limit left out is left out of the controls too: they must not take longer than the run.
         let is_made = |outcome: &&Outcome<Vec<AttackResult>>| match &outcome.outcome {
@@ -347,7 +353,8 @@ impl Evaluation for Attack {
         }
         let controls = controls::run(&made, site, *access).await;
         let is_late = is_late.load(Ordering::Relaxed);
-        let live = live.finish(skipped, memory.lost.clone(), is_late).await;
+        let mut live = live.finish(skipped, memory.lost.clone(), is_late).await;
+        live.warnings.extend(unused.iter().cloned());
         Ok(Facts { live, controls })
     }
 

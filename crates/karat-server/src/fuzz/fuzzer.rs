@@ -28,12 +28,12 @@ use super::{Config, Fuzz, generate};
 use crate::attack;
 use crate::compliance::Contract;
 use crate::observation::Outcome;
-use crate::probe::SECRET_NAME;
 use crate::probe::known_inputs::{Openings, Successes};
 use crate::probe::live::{self, Facts, LiveServer, Skipped};
 use crate::probe::reaction::Reaction;
 use crate::probe::replay;
 use crate::probe::stop::Deadline;
+use crate::probe::{self, SECRET_NAME};
 use crate::suggest::inputs::Surroundings;
 
 /// The numbers of crashes and hangs after which a tool is given up.
@@ -53,6 +53,8 @@ pub struct Fuzzer {
     live: LiveServer,
     pub(super) tools: Vec<Arc<Definition>>,
     skipped: Vec<Skipped>,
+    /// Warnings about values of `set` that no tool takes.
+    unused: Vec<String>,
     contract: Contract,
     /// The tools that run programs.
     runners: BTreeSet<String>,
@@ -109,6 +111,10 @@ impl Fuzzer {
                 .map(|tool| tool.name().to_owned())
                 .collect(),
             live,
+            unused: probe::unused_values(
+                &config.set,
+                tools.iter().filter_map(Definition::input_schema),
+            ),
             tools: chosen,
             skipped,
             secret,
@@ -125,7 +131,9 @@ impl Fuzzer {
 
     pub(super) async fn finish(&self) -> Facts {
         let is_late = self.is_late.load(Ordering::Relaxed);
-        self.live.finish(&self.skipped, self.lost.get().cloned(), is_late).await
+        let mut facts = self.live.finish(&self.skipped, self.lost.get().cloned(), is_late).await;
+        facts.warnings.extend(self.unused.iter().cloned());
+        facts
     }
 
     fn judge(&self) -> Judge<'_> {

@@ -29,7 +29,7 @@ use karat_core::project::Root;
 use karat_core::report::DatasetRef;
 use karat_core::run::{Options, Progress, System};
 use karat_io::Failure;
-use karat_io::text::{first_few, printable};
+use karat_io::text::{count, first_few, printable};
 use karat_mcp::{Definition, TransportKind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -324,8 +324,8 @@ fn of_suite(config: &Config, root: &Root<'_>, file: &Path) -> Result<Data, EvalE
     let calls: Vec<Call> = wanted.into_iter().map(Call::from).collect();
     if calls.is_empty() {
         return Err(EvalError::NothingMeasured(format!(
-            "no case is left to load the server with; the suite has {} cases",
-            suite.cases.len()
+            "no case is left to load the server with; the suite has {}",
+            count(suite.cases.len(), "case")
         )));
     }
     let reference = DatasetRef {

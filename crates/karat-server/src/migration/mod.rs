@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use karat_core::error::EvalError;
 use karat_core::expect::equal;
 use karat_core::finding::{Finding, Severity};
-use karat_io::text::{clip, printable};
+use karat_io::text::{clip, count, printable};
 use karat_mcp::{
     CallError, Definition, Elicitation, Options, Policies, Revision, Roots, Sampling, ServerSpec,
     Session, StartError, TransportKind,
@@ -27,9 +27,9 @@ use self::rules::{
     OLD_CLIENTS, ORDER, REMOVED, RESULT_TYPE, SCOPE, STATE_FORGED, STATE_LOST, TTL,
 };
 use crate::fuzz::generate::plainest;
-use crate::probe::Rule;
 use crate::probe::destructive_tools::may_change;
 use crate::probe::live::not_started;
+use crate::probe::{Rule, unused_values};
 use crate::suggest::inputs;
 
 /// The number of tools that are called, of inputs that are tried for each, and of resources that are read.
@@ -71,6 +71,9 @@ pub struct Migration {
     pub checks: Vec<Check>,
     /// The findings, the most severe first.
     pub findings: Vec<Finding>,
+    /// Things that a reader should know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// Settings of the checks.
@@ -96,7 +99,7 @@ pub async fn check(
     };
     let new = opened(Some(Revision::V2026_07_28)).await;
     let old = opened_old(spec, &options).await;
-    let mut report = Report { checks: Vec::new(), findings: Vec::new() };
+    let mut report = Report { checks: Vec::new(), findings: Vec::new(), notes: Vec::new() };
     let old_generation = old.as_ref().ok().map(|session| session.server().revision);
     let new_generation = new.is_ok();
     match (new, old) {
@@ -123,9 +126,9 @@ pub async fn check(
             sessions.close().await;
         }
     }
-    let Report { checks, mut findings } = report;
+    let Report { checks, mut findings, notes } = report;
     findings.sort_by(|a, b| b.severity.cmp(&a.severity).then_with(|| a.rule.cmp(&b.rule)));
-    Ok(Migration { new_generation, old_generation, checks, findings })
+    Ok(Migration { new_generation, old_generation, checks, findings, notes })
 }
 
 /// A session with `initialize`, whatever its revision.
@@ -207,6 +210,7 @@ struct Fresh {
 struct Report {
     checks: Vec<Check>,
     findings: Vec<Finding>,
+    notes: Vec<String>,
 }
 
 impl Report {
@@ -274,6 +278,8 @@ impl Report {
         let new = &sessions.new;
         let listed = |error: CallError| EvalError::NothingMeasured(error.to_string());
         let tools = new.tools().await.map_err(listed)?;
+        let schemas = tools.iter().filter_map(Definition::input_schema);
+        self.notes.extend(unused_values(&settings.known, schemas));
         let fresh = self.cached(sessions).await;
         self.order(sessions).await;
         self.calls(spec, sessions, &tools, settings).await;
@@ -400,7 +406,8 @@ impl Report {
                 self.add(rule, "", "", message);
             }
         }
-        let detail = format!("{compared} lists with two entries or more, got four times each");
+        let lists = count(compared, "list");
+        let detail = format!("{lists} with two entries or more, got four times each");
         self.done("order of lists", detail, compared > 0, self.findings.len() - before);
     }
 

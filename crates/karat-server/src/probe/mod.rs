@@ -12,6 +12,8 @@ pub mod stop;
 pub mod time;
 pub(crate) mod waivers;
 
+use std::collections::BTreeSet;
+
 use karat_core::aggregate;
 use karat_core::error::EvalError;
 use karat_core::finding::{Finding, Severity};
@@ -19,6 +21,7 @@ use karat_core::report::{Check, Count, Interval, Measured, Verdict};
 use karat_io::input::nearest;
 use karat_metrics::{MetricId, stats};
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 /// The name of the variable with a planted secret.
 pub(crate) const SECRET_NAME: &str = "KARAT_CANARY_SECRET";
@@ -126,6 +129,43 @@ pub(crate) fn check_known<'a>(
     }
 }
 
+/// A warning for each value of `--set` or `set` that no schema has a parameter for, with the nearest one: a
+/// mistyped name would leave the run without its value, unnoticed.
+pub(crate) fn unused_values<'a>(
+    set: &Map<String, Value>,
+    schemas: impl Iterator<Item = &'a Value>,
+) -> Vec<String> {
+    if set.is_empty() {
+        return Vec::new();
+    }
+    let parameters = parameters(schemas);
+    let unknown = set.keys().filter(|name| !parameters.contains(name.as_str()));
+    let warning = |name: &String| {
+        let near = nearest(name, parameters.iter().copied());
+        let hint = near.map(|near| format!(" (did you mean {near:?}?)")).unwrap_or_default();
+        format!("--set {name:?}: no tool has a parameter of that name{hint}")
+    };
+    unknown.map(warning).collect()
+}
+
+/// The names of all parameters, nested ones too.
+fn parameters<'a>(schemas: impl Iterator<Item = &'a Value>) -> BTreeSet<&'a str> {
+    let mut names = BTreeSet::new();
+    let mut waiting: Vec<&Value> = schemas.collect();
+    while let Some(schema) = waiting.pop() {
+        match schema {
+            Value::Object(fields) => {
+                let own = fields.get("properties").and_then(Value::as_object);
+                names.extend(own.into_iter().flat_map(Map::keys).map(String::as_str));
+                waiting.extend(fields.values());
+            }
+            Value::Array(list) => waiting.extend(list),
+            _ => {}
+        }
+    }
+    names
+}
+
 /// A share of calls as a metric, with the interval of a rate.
 #[must_use]
 pub(crate) fn rate(id: MetricId, hits: u64, of: u64, nothing: &str) -> Measured {
@@ -151,6 +191,23 @@ fn ratio(hits: u64, of: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_without_a_parameter_is_named_with_the_nearest_one() {
+        let schema = serde_json::json!({"properties": {
+            "title": {"type": "string"},
+            "by": {"anyOf": [{"properties": {"author": {"type": "string"}}}]},
+        }});
+        let set = |names: &[&str]| -> Map<String, Value> {
+            names.iter().map(|name| ((*name).to_owned(), Value::from(1))).collect()
+        };
+        let unused = |names: &[&str]| unused_values(&set(names), [&schema].into_iter());
+        assert!(unused(&["title", "author"]).is_empty());
+        let near =
+            "--set \"titel\": no tool has a parameter of that name (did you mean \"title\"?)";
+        assert_eq!(unused(&["titel", "title"]), [near]);
+        assert_eq!(unused(&["zzzzzz"]), ["--set \"zzzzzz\": no tool has a parameter of that name"]);
+    }
 
     fn finding(rule: &str, severity: Severity) -> Finding {
         let (rule, tool, message) = (rule.to_owned(), "t".to_owned(), "broke".to_owned());

@@ -6,6 +6,7 @@
 use std::str::FromStr;
 
 use karat_core::finding::{Finding, Severity};
+use karat_core::provenance::is_day;
 use karat_core::report::{Check, Verdict};
 use serde::Deserialize;
 
@@ -32,15 +33,9 @@ impl FromStr for Day {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Day, String> {
-        let number = |part: &str, length: usize| {
-            (part.len() == length).then(|| part.parse::<u32>().ok()).flatten()
-        };
-        let mut parts = text.split('-');
-        let all = (parts.next(), parts.next(), parts.next(), parts.next());
-        let (Some(year), Some(month), Some(day), None) = all else { return Err(wrong(text)) };
-        match (number(year, 4), number(month, 2), number(day, 2)) {
-            (Some(_), Some(1..=12), Some(1..=31)) => Ok(Day(text.to_owned())),
-            _ => Err(wrong(text)),
+        match is_day(text) {
+            true => Ok(Day(text.to_owned())),
+            false => Err(wrong(text)),
         }
     }
 }

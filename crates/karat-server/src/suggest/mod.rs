@@ -27,10 +27,10 @@ use crate::compliance::Contract;
 use crate::controls::nothing;
 use crate::judge::{answer_of, judge};
 use crate::observation::{Attempt, Called, Outcome};
-use crate::probe::check_known;
 use crate::probe::destructive_tools::may_change;
 use crate::probe::live::not_started;
 use crate::probe::refusal::is_refusal;
+use crate::probe::{check_known, unused_values};
 use crate::suite::variables::{self, Variables};
 use crate::suite::{self, Feature, Role, Suite};
 use crate::system::{Server, Target};
@@ -114,10 +114,13 @@ pub async fn suggest(
         read_only += 1;
         writer.first_answer(tool.name(), requests).await?;
     }
+    let mut prompts = Vec::new();
     if settings.tools.is_empty() {
         writer.resources().await?;
-        writer.prompts(&settings.known, &around).await?;
+        prompts = writer.prompts(&settings.known, &around).await?;
     }
+    let schemas = tools.iter().filter_map(Definition::input_schema).chain(&prompts);
+    writer.notes.extend(unused_values(&settings.known, schemas));
     writer.second_answers().await?;
     writer.errors().await?;
     writer.keep_what_passes().await?;
@@ -288,12 +291,13 @@ impl Writer {
         Ok(())
     }
 
-    /// Gets every prompt.
+    /// Gets every prompt. Returns the schemas of their arguments.
     async fn prompts(
         &mut self,
         known: &Map<String, Value>,
         around: &inputs::Surroundings,
-    ) -> Result<(), EvalError> {
+    ) -> Result<Vec<Value>, EvalError> {
+        let mut schemas = Vec::new();
         let found = self.listed("prompts", "prompts/list").await?;
         self.note_rest("prompts", found.len());
         for prompt in found.iter().take(MAX_LISTED) {
@@ -320,8 +324,9 @@ impl Writer {
                 |arguments| Request { feature: Feature::Prompt, name: name.to_owned(), arguments };
             let requests: Vec<Request> = calls.into_iter().map(request).collect();
             self.first_answer(&format!("prompt {name}"), requests).await?;
+            schemas.push(schema);
         }
-        Ok(())
+        Ok(schemas)
     }
 
     /// The first value that the server offers for an argument of a prompt.

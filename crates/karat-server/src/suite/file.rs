@@ -227,6 +227,11 @@ pub(super) fn read(
         let number = numbers.entry(name.to_owned()).or_default();
         *number += 1;
         let id = case.id.clone().unwrap_or_else(|| format!("{name}-{number}"));
+        if id.trim().is_empty() {
+            return Err(
+                reader.invalid("cases", format!("the id of case {} is empty", ids.len() + 1))
+            );
+        }
         if !ids.insert(id.clone()) {
             return Err(reader.invalid(&id, "duplicate id: an earlier case has it"));
         }

@@ -252,7 +252,7 @@ pub(crate) struct AgentRunArgs {
     /// Use the bundled project
     #[arg(long, conflicts_with = "tasks")]
     pub(crate) bundled: bool,
-    /// Only the entry NAME
+    /// Only the entry NAME, or EVALUATION/NAME
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Option<String>,
     /// Measure one part of the items, such as hash:1/8 for the first of eight, and leave the report to

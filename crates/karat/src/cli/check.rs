@@ -23,7 +23,7 @@ pub(crate) struct CheckAllArgs {
     pub(crate) open: bool,
     /// Measure again whenever a file of the project changes, until Ctrl-C: the entries that use the
     /// file, or all of them
-    #[arg(long, conflicts_with_all = ["json", "history", "open"])]
+    #[arg(long, conflicts_with_all = ["json", "history", "open", "partition"])]
     pub(crate) watch: bool,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct CheckArgs {
     /// Exit with code 4 if a rule is inconclusive
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Only the entry NAME
+    /// Only the entry NAME, or EVALUATION/NAME
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Option<String>,
     /// The folder for tables, of commands that write any

@@ -55,6 +55,7 @@ pub(crate) struct HistoryShowArgs {
     pub(crate) evaluation: Option<String>,
     /// Show only the last N runs
     #[arg(long, value_name = "N", default_value_t = 50)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) last: u32,
 }
 

@@ -189,7 +189,7 @@ pub(crate) struct BaselineArgs {
     /// Continue an interrupted run, reusing the answers in its journal
     #[arg(long)]
     pub(crate) resume: bool,
-    /// Only the entry NAME
+    /// Only the entry NAME, or EVALUATION/NAME
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Option<String>,
     /// Show the changes without writing them

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::cli::{BaselineArgs, BaselineShowArgs, CheckArgs};
-use crate::commands::measuring::{located, measure, select};
+use crate::commands::measuring::{located, measure, refuse_ambiguous, select};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 use crate::project::Choice;
@@ -24,10 +24,11 @@ pub(crate) fn record(arguments: &BaselineArgs, terminal: &Terminal) -> Result<()
 
 /// Measures and accepts.
 pub(crate) fn update(arguments: &BaselineArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    let updates = accept(arguments, terminal, |update| match terminal.json() {
-        true => Ok(()),
-        false => terminal.print(&update.text(terminal)),
-    })?;
+    let updates =
+        accept(arguments, terminal, |update| match terminal.json() || terminal.quiet() {
+            true => Ok(()),
+            false => terminal.print(&update.text(terminal)),
+        })?;
     if terminal.json() {
         terminal.print_json(&json!({"schema": "karat.baseline.update/1", "updates": updates}))?;
     }
@@ -48,8 +49,10 @@ fn accept(
         only: arguments.only.clone(),
         ..CheckArgs::default()
     };
+    Choice::own(arguments.project.as_deref())?;
     let (choice, check) = located(&check)?;
     let plan = select(choice.load(Baselines::Optional)?, &check, None)?;
+    refuse_ambiguous(&plan, arguments.only.as_deref())?;
     for planned in &plan.entries {
         if planned.entry.common().baseline.is_none() {
             let (evaluation, name) = (planned.entry.evaluation(), &planned.entry.common().name);
@@ -157,7 +160,8 @@ impl Update {
             }
         }
         let verb = if self.wrote { "wrote" } else { "would write" };
-        text.push_str(&format!("  {verb} {}\n", self.file.display()));
+        let file = self.file.display().to_string();
+        text.push_str(&format!("  {verb} {}\n", printable(&file)));
         text
     }
 }

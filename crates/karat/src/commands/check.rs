@@ -348,7 +348,8 @@ fn show(
     }
     let style = terminal.style();
     if detail == Detail::Tables {
-        let lines: String = written.iter().map(|file| format!("report: {file}\n")).collect();
+        let lines: String =
+            written.iter().map(|file| format!("report: {}\n", printable(file))).collect();
         return terminal.print(&(karat_report::terminal::check(document, style) + &lines));
     }
     if terminal.verbose() {

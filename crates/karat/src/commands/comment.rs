@@ -2,6 +2,7 @@
 
 use karat_core::report::{load_reports, parse_check};
 use karat_io::input::{Limits, read_text};
+use serde_json::json;
 
 use crate::cli::CommentArgs;
 use crate::exit::{Exit, Stop};
@@ -14,6 +15,9 @@ pub(crate) fn run(arguments: &CommentArgs, terminal: &Terminal) -> Result<Exit, 
     let base = arguments.base.as_deref().map(load_reports).transpose()?;
     let text = karat_report::comment::text(&check, base.as_deref(), arguments.link.as_deref())
         .map_err(Stop::bad_input)?;
-    terminal.print(&text)?;
+    match terminal.json() {
+        true => terminal.print_json(&json!({"schema": "karat.comment/1", "text": text}))?,
+        false => terminal.print(&text)?,
+    }
     Ok(Exit::Pass)
 }

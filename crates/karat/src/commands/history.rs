@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use karat_core::baseline::Baseline;
 use karat_core::compare::comparable;
-use karat_core::provenance::Stopwatch;
+use karat_core::provenance::{Stopwatch, is_day};
 use karat_core::report::Report;
 use karat_history::series::{self, Series};
 use karat_history::{Added, Document, Entry, HistoryError, Prune, Run, Selection, Store, text};
@@ -237,12 +237,7 @@ fn older_than(text: &str) -> Result<Prune, Stop> {
         let now = Stopwatch::start().environment(&[], None).started;
         return Ok(Prune::Days { days, now });
     }
-    let is_day = text.len() == 10
-        && text.bytes().enumerate().all(|(at, byte)| match at {
-            4 | 7 => byte == b'-',
-            _ => byte.is_ascii_digit(),
-        });
-    if is_day {
+    if is_day(text) {
         return Ok(Prune::Before(text.to_owned()));
     }
     Err(Stop::bad_input(format!(

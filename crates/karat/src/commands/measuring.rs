@@ -32,16 +32,49 @@ pub(crate) struct Measured<'a> {
     pub(crate) not_measured: Vec<NotMeasured>,
 }
 
+/// Returns whether an entry is meant by its name, or by EVALUATION/NAME: entries of two evaluations may
+/// have one name.
+fn is_named(planned: &Planned, name: &str) -> bool {
+    let entry = &planned.entry;
+    entry.common().name == name || path_of(planned) == name
+}
+
+/// The entry as EVALUATION/NAME, which only one entry has.
+fn path_of(planned: &Planned) -> String {
+    format!("{}/{}", planned.entry.evaluation(), planned.entry.common().name)
+}
+
+/// Refuses a name that several of the selected entries have, for commands whose effect lasts.
+pub(crate) fn refuse_ambiguous(plan: &Project<'_>, only: Option<&str>) -> Result<(), Stop> {
+    match only {
+        Some(name) if plan.entries.len() > 1 => {
+            let paths: Vec<String> = plan.entries.iter().map(path_of).collect();
+            Err(Stop::bad_input(format!(
+                "several entries are named {name:?}; use one of {}",
+                paths.join(", ")
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Keeps only the requested entries.
 pub(crate) fn select(
     mut plan: Project<'static>,
     arguments: &CheckArgs,
     evaluation: Option<&Evaluation>,
 ) -> Result<Project<'static>, Stop> {
+    if let Some(Evaluation::Other(name)) = evaluation {
+        let known: Vec<&str> = Evaluation::KNOWN.iter().map(Evaluation::name).collect();
+        return Err(Stop::bad_input(format!(
+            "--evaluation {name:?}: expected one of {}",
+            known.join(", ")
+        )));
+    }
     let known: Vec<String> = plan.entries.iter().map(|planned| planned.entry.label()).collect();
     plan.entries.retain(|planned| {
         evaluation.is_none_or(|evaluation| planned.entry.evaluation() == *evaluation)
-            && arguments.only.as_ref().is_none_or(|name| planned.entry.common().name == *name)
+            && arguments.only.as_ref().is_none_or(|name| is_named(planned, name))
     });
     if plan.entries.is_empty() {
         let evaluation = evaluation.map(|evaluation| format!(" {evaluation}")).unwrap_or_default();

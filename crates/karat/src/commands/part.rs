@@ -161,7 +161,8 @@ fn show(measured: &Measured, terminal: &Terminal) -> Result<(), Stop> {
         let (part, of) = (measured.partition.number(), measured.partition.parts());
         text.push_str(&format!("part {part} of {of}\n"));
         for Done { evaluation, name, items, failed, file } in &measured.entries {
-            let (name, file) = (printable(name), file.display());
+            let (name, file) = (printable(name), file.display().to_string());
+            let file = printable(&file);
             let failed = if *failed > 0 { format!(", {failed} failed") } else { String::new() };
             let counted = format!("{}{failed}", count(items, "item"));
             text.push_str(&format!("{evaluation} · {name}: {counted}\n  {file}\n"));

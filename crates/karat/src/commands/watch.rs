@@ -2,6 +2,7 @@
 //!
 //! Files are compared by time and size, twice a second. An entry is measured again if the file is one
 //! that it names; a file that no entry names, such as the program that is measured, concerns all of them.
+//! The outputs of a round are not changes: otherwise one measurement would cause the next, without end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -10,13 +11,14 @@ use std::time::{Duration, SystemTime};
 use karat_core::kind::Evaluation;
 use karat_core::project::{Baselines, Project};
 use karat_io::input::destination;
+use karat_io::text::printable;
 
 use crate::cli::{CheckAllArgs, CheckArgs};
 use crate::commands::check::{self, Kept};
 use crate::commands::measuring;
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
-use crate::project::Choice;
+use crate::project::{self, Choice, History};
 use crate::work::until_stopped;
 
 /// The time between two looks.
@@ -37,35 +39,49 @@ pub(crate) fn run(arguments: &CheckAllArgs, terminal: &Terminal) -> Result<Exit,
             "--watch cannot be used with the bundled project, whose files do not change",
         ));
     }
+    if let Ok(History { file: Some(file), .. }) = project::of_choice(&choice) {
+        terminal.say(&printable(&format!(
+            "note: --watch adds nothing to the history {}; `karat check` does",
+            file.display()
+        )));
+    }
     let out = choice.folder().join(&arguments.out);
     let mut kept = Kept::default();
     let mut changed: Option<BTreeSet<PathBuf>> = None;
+    let mut own = BTreeSet::new();
     loop {
         let before = files(&choice.folder(), &out);
-        match round(&choice, &arguments, evaluation, changed.as_ref(), &mut kept, terminal) {
+        let done =
+            round(&choice, &arguments, evaluation, changed.as_ref(), &mut kept, &mut own, terminal);
+        match done {
             Err(stop) if matches!(stop.exit, Exit::Stopped(_)) => return Err(stop),
             // A project that is being edited may be wrong for a while.
             Err(stop) => terminal.say(&format!("karat: {}", stop.message)),
             Ok(()) => {}
         }
         terminal.say("watching for changes; press Ctrl-C to stop");
-        let found = until_stopped(next_change(&choice.folder(), &out, before), "stopped")?;
+        let next = next_change(&choice.folder(), &out, before, &own);
+        let found = until_stopped(next, "stopped")?;
         let names: Vec<String> = found.iter().map(|path| path.display().to_string()).collect();
         terminal.say(&format!("changed: {}", names.join(", ")));
         changed = Some(found);
     }
 }
 
-/// Measures the entries that use a changed file, or all of them the first time.
+/// Measures the entries that use a changed file, or all of them the first time. `own` becomes the files that
+/// the round may write.
 fn round(
     choice: &Choice,
     arguments: &CheckArgs,
     evaluation: Option<&Evaluation>,
     changed: Option<&BTreeSet<PathBuf>>,
     kept: &mut Kept,
+    own: &mut BTreeSet<PathBuf>,
     terminal: &Terminal,
 ) -> Result<(), Stop> {
+    *own = written(arguments, None);
     let plan = choice.load(Baselines::Needed)?;
+    *own = written(arguments, Some(&plan));
     let mut plan = measuring::select(plan, arguments, evaluation)?;
     if let Some(changed) = changed {
         let concerned = concerned(&plan, changed);
@@ -90,6 +106,14 @@ fn round(
     published.exit(arguments.strict).map(drop)
 }
 
+/// The files outside the folder of reports that a round writes, with links resolved.
+fn written(arguments: &CheckArgs, plan: Option<&Project<'_>>) -> BTreeSet<PathBuf> {
+    let outputs = arguments.outputs.iter().cloned();
+    let recorded = plan.into_iter().flat_map(Project::writes);
+    let summary = check::step_summary_file().map(PathBuf::from);
+    outputs.chain(recorded).chain(summary).map(|path| destination(&path)).collect()
+}
+
 /// The labels of the entries that the files concern.
 fn concerned(plan: &Project<'_>, changed: &BTreeSet<PathBuf>) -> BTreeSet<String> {
     let mut labels = BTreeSet::new();
@@ -109,22 +133,36 @@ fn concerned(plan: &Project<'_>, changed: &BTreeSet<PathBuf>) -> BTreeSet<String
     labels
 }
 
-/// Waits until files differ from how they were, and no longer change.
+/// Waits until files differ from how they were, and no longer change. The `own` files are not waited for.
 async fn next_change(
     folder: &Path,
     out: &Path,
     before: BTreeMap<PathBuf, State>,
+    own: &BTreeSet<PathBuf>,
 ) -> Result<BTreeSet<PathBuf>, Stop> {
     let mut last = before.clone();
     loop {
         tokio::time::sleep(PAUSE).await;
         let now = files(folder, out);
         if now == last && now != before {
-            let paths = before.keys().chain(now.keys());
-            return Ok(paths.filter(|path| before.get(*path) != now.get(*path)).cloned().collect());
+            let found = differing(&before, &now, own);
+            if !found.is_empty() {
+                return Ok(found);
+            }
         }
         last = now;
     }
+}
+
+/// The files that changed, without the `own` ones.
+fn differing(
+    before: &BTreeMap<PathBuf, State>,
+    now: &BTreeMap<PathBuf, State>,
+    own: &BTreeSet<PathBuf>,
+) -> BTreeSet<PathBuf> {
+    let paths = before.keys().chain(now.keys());
+    let changed = paths.filter(|path| before.get(*path) != now.get(*path));
+    changed.filter(|path| !own.contains(&destination(path))).cloned().collect()
 }
 
 /// The state of a file by which a change is seen.

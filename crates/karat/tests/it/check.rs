@@ -302,15 +302,27 @@ fn a_change_is_measured_again_while_watching() {
     use std::io::{BufRead as _, BufReader};
     let scratch = Scratch::new();
     scratch.project(GOLDEN, "[retrieval.gate.metrics]\n\"mrr\" = { min = 0.1 }\n", BM25);
+    // A recording of the run and an output in the project are no changes of it.
+    let project = scratch.read("karat.toml");
+    let records = "[[resilience]]\nname = \"w\"\ndataset = \"bundled:worlds/v1\"\nagent = \"diligent\"\n\
+                   record = \"runs.jsonl\"\nselect = { worlds = [\"mail\"] }\n";
+    let history = "[history]\nfile = \"runs.db\"\n";
+    scratch.write("karat.toml", format!("{project}{records}{history}"));
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_karat"));
-    command.args(["check", "--watch"]).current_dir(scratch.path(""));
+    command.args(["check", "--watch", "-o", "summary.md"]).current_dir(scratch.path(""));
     command.stderr(std::process::Stdio::piped()).stdout(std::process::Stdio::null());
     let mut child = command.spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let mut wait = |word: &str| lines.by_ref().map(Result::unwrap).find(|line| line.contains(word));
+    assert!(wait("adds nothing to the history ").unwrap().contains("runs.db"));
     assert!(wait("watching").is_some());
+    assert!(scratch.path("summary.md").exists() && scratch.path("runs.jsonl").exists());
+    // Two looks and more, in which a change would be seen.
+    std::thread::sleep(std::time::Duration::from_secs(2));
     scratch.write("golden.jsonl", GOLDEN.replace("open a ticket", "open one ticket"));
-    assert!(wait("changed: ").unwrap().contains("golden.jsonl"));
+    let changed = wait("changed: ").unwrap();
+    assert!(changed.contains("golden.jsonl"), "{changed}");
+    assert!(!changed.contains("summary.md") && !changed.contains("runs.jsonl"), "{changed}");
     assert!(wait("watching").is_some());
     child.kill().unwrap();
     child.wait().unwrap();
@@ -509,4 +521,101 @@ fn a_closed_pipe_ends_quietly() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn entries_of_one_name_are_told_apart_by_their_evaluation() {
+    let scratch = Scratch::new();
+    scratch.write("suite.yaml", "cases:\n  - {tool: add, input: {a: 2, b: 3}}\n");
+    let server = "[[server]]\nname = \"r\"\nbuiltin = \"demo\"\nsuite = \"suite.yaml\"\n\
+                  baseline = \"server.json\"\n";
+    let gate = format!(
+        "baseline = \"search.json\"\n[retrieval.gate.metrics]\n\"mrr\" = {{ max_drop = 0.0 }}\n{server}"
+    );
+    scratch.project(GOLDEN, &gate, BM25);
+    let both = ["retrieval/r", "server/r"];
+    scratch.karat(&["baseline", "update", "--only", "r"]).expect(2).says(&both);
+    assert!(!scratch.path("search.json").exists() && !scratch.path("server.json").exists());
+    scratch.karat(&["baseline", "update", "--only", "retrieval/r"]).expect(0);
+    assert!(scratch.path("search.json").exists() && !scratch.path("server.json").exists());
+    scratch.karat(&["baseline", "update", "--only", "server/r"]).expect(0);
+
+    let measured = |only: &str| {
+        let document = scratch.karat(&["check", "--only", only, "--json"]).expect(0).json();
+        document["reports"].as_array().unwrap().len()
+    };
+    assert_eq!((measured("r"), measured("server/r")), (2, 1));
+    scratch.karat(&["check", "--only", "agent/r"]).expect(2).says(&["agent/r"]);
+
+    scratch.project(GOLDEN, &gate, "{ builtin = \"bm25-names\" }");
+    let advice = "karat baseline update --only retrieval/r";
+    let said = scratch.karat(&["check"]).expect(1).stdout;
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains(advice), "{said}");
+    let said = scratch.karat(&["check", "--format", "agent"]).expect(1).stdout;
+    assert!(said.contains(advice), "{said}");
+}
+
+#[test]
+fn advice_after_a_failure_is_advice_that_works() {
+    let scratch = Scratch::new();
+    let cases: String =
+        (0..9).map(|n| format!("  - {{id: c{n}, tool: read_note, input: {{id: 99}}}}\n")).collect();
+    scratch.write("suite.yaml", format!("cases:\n{cases}"));
+    scratch.write(
+        "karat.toml",
+        "[[server]]\nname = \"s\"\nbuiltin = \"demo\"\nsuite = \"suite.yaml\"\n\
+         [server.gate.metrics]\n\"pass_rate\" = { min = 1.0 }\n",
+    );
+    let said = scratch.karat(&["check"]).expect(1).stdout;
+    assert!(said.contains("more: karat show server/s"), "{said}");
+    assert!(!said.contains("--worse"), "{said}");
+    scratch.karat(&["show", "server/s"]).expect(0);
+
+    // A new baseline moves no limit.
+    let scratch = Scratch::new();
+    let gate = |limit: &str| {
+        format!("baseline = \"b.json\"\n[retrieval.gate.metrics]\n\"mrr\" = {{ {limit} }}\n")
+    };
+    scratch.project(GOLDEN, &gate("min = 0.1"), BM25);
+    scratch.karat(&["baseline", "update"]).expect(0);
+    let advice = |limit: &str| {
+        scratch.project(GOLDEN, &gate(limit), "{ builtin = \"bm25-names\" }");
+        let said = scratch.karat(&["check"]).expect(1).stdout;
+        let agent = scratch.karat(&["check", "--format", "agent"]).expect(1).stdout;
+        [said, agent].map(|said| said.contains("baseline update"))
+    };
+    assert_eq!(advice("min = 1.0"), [false, false]);
+    assert_eq!(advice("max_drop = 0.0"), [true, true]);
+
+    // No advice to use a flag that the command does not have.
+    let empty = Scratch::new();
+    for command in [&["baseline", "update"][..], &["mcp"]] {
+        let ran = empty.karat(command).expect(2);
+        ran.says(&["karat.toml", "karat init"]);
+        assert!(!ran.stderr.contains("--bundled"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn options_that_would_be_ignored_are_refused_or_followed() {
+    let scratch = Scratch::new();
+    let gate = "baseline = \"b.json\"\n[retrieval.gate.metrics]\n\"mrr\" = { max_drop = 0.0 }\n";
+    scratch.project(GOLDEN, gate, BM25);
+    let ran = scratch.karat(&["check", "--watch", "--partition", "hash:1/3"]).expect(2);
+    assert!(ran.stderr.contains("--partition"), "{}", ran.stderr);
+
+    let quiet = scratch.karat(&["baseline", "update", "--quiet"]).expect(0);
+    assert_eq!((quiet.stdout.as_str(), quiet.stderr.as_str()), ("", ""));
+    assert!(scratch.path("b.json").exists());
+
+    scratch.karat(&["check", "--history=runs.db"]).expect(0);
+    let show = ["history", "show", "mrr", "--db", "runs.db", "--last"];
+    scratch.karat(&[&show[..], &["1"]].concat()).expect(0);
+    scratch.karat(&[&show[..], &["0"]].concat()).expect(2);
+
+    let report = "karat-report/report.json";
+    let text = scratch.karat(&["comment", report]).expect(0).stdout;
+    let document = scratch.karat(&["comment", report, "--json"]).expect(0).json();
+    assert_eq!(document["text"].as_str(), Some(&*text));
 }

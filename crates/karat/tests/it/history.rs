@@ -123,6 +123,19 @@ fn pruning_says_what_goes() {
 }
 
 #[test]
+fn an_impossible_day_prunes_nothing() {
+    let scratch = three_runs();
+    for day in ["2026-99-99", "2026-02-30", "9999-13-01", "2027-02-29"] {
+        let words = [day, "a day such as"];
+        scratch.karat(&["history", "prune", "--older-than", day]).expect(2).says(&words);
+    }
+    let runs = scratch.karat(&["history", "list", "--json"]).expect(0).json();
+    assert_eq!(runs["runs"].as_array().unwrap().len(), 3);
+    let gone = scratch.karat(&["history", "prune", "--older-than", "9999-12-31"]).expect(0).stdout;
+    assert!(gone.starts_with("3 runs deleted"), "{gone}");
+}
+
+#[test]
 fn the_project_can_name_its_history() {
     let scratch = Scratch::new();
     scratch.project(GOLDEN, "", BM25);

@@ -236,6 +236,8 @@ fn your_own_server_is_written_in() {
         (vec!["init", "x", "--for", "agent", "--", "node", "server.js"], "recorded traces"),
         (vec!["init", "x", "--", "node", "two\nlines"], "control characters"),
         (vec!["init", "x", "--for", "agent", "--ci", "none,github"], "none"),
+        (vec!["init", "x", "--for", "proxy", "--url", "http://127.0.0.1:1/search"], "q={query}"),
+        (vec!["init", "x", "--for", "scanner", "--url", "http://127.0.0.1:1/{text}"], "command"),
     ] {
         scratch.karat(&arguments).expect(2).says(&[word]);
         assert!(!scratch.path("x").exists());
@@ -596,6 +598,23 @@ fn a_server_that_starts_gets_a_case_for_each_of_its_tools() {
     assert!(ran.stdout.contains("does not call the server's tools yet"), "{}", ran.stdout);
     let attributes = scratch.read("other/.gitattributes");
     assert!(attributes.contains("/datasets/** -text"), "{attributes}");
+}
+
+#[test]
+fn files_of_the_command_are_found_from_the_new_project() {
+    let scratch = Scratch::new();
+    let command = scratch.server("tools: [{name: get_name, do: [{text: notes}]}]");
+    let arguments = ["init", "sub/mine", "--ci", "none", "--", command[0], command[1]];
+    scratch.karat(&arguments).expect(0);
+    let project: toml::Table = scratch.read("sub/mine/karat.toml").parse().unwrap();
+    let words = project["server"][0]["server"]["command"].as_array().unwrap();
+    assert_eq!(words[1].as_str(), Some("../../server.yaml"));
+    assert!(scratch.read("sub/mine/suites/starter.yaml").contains("tool: \"get_name\""));
+    scratch.karat(&["check", "sub/mine"]).expect(0);
+
+    // A word that names no file from here is left alone: it may name one there.
+    scratch.karat(&["init", "other", "--ci", "none", "--", command[0], "none.yaml"]).expect(0);
+    assert!(scratch.read("other/karat.toml").contains("\"none.yaml\""));
 }
 
 #[test]

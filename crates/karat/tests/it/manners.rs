@@ -104,3 +104,71 @@ fn a_dataset_is_frozen_for_a_first_try_without_a_word_about_it() {
     scratch.karat(&["corpus", "freeze", "data/shop/v1"]).expect(0);
     assert!(scratch.read("data/shop/v1/manifest.toml").contains("unstated"));
 }
+
+#[test]
+fn the_name_of_an_output_commands_no_terminal() {
+    let scratch = Scratch::new();
+    scratch.project(GOLDEN, "", BM25);
+    let name = "a\u{1b}[31m.md";
+    for arguments in [
+        &["check", "-o", name][..],
+        &["retrieval", "run", "-o", name],
+        &["init", name, "--for", "proxy"],
+    ] {
+        let ran = scratch.karat(arguments).expect(0);
+        assert!(!ran.stdout.contains('\u{1b}'), "{arguments:?}: {:?}", ran.stdout);
+        assert!(ran.stdout.contains("[31m.md"), "{arguments:?}: {}", ran.stdout);
+        let _ = std::fs::remove_file(scratch.path(name));
+    }
+}
+
+#[test]
+fn an_empty_name_of_a_case_or_program_is_refused() {
+    let scratch = Scratch::new();
+    scratch.write("suite.yaml", "cases:\n  - {id: one, tool: add}\n  - {id: '', tool: add}\n");
+    let test = ["server", "test", "suite.yaml", "--", env!("CARGO_BIN_EXE_karat"), "demo-server"];
+    scratch.karat(&test).expect(2).says(&["suite.yaml", "the id of case 2 is empty"]);
+    scratch.project(GOLDEN, "", "{ command = [\"\", \"x\"] }");
+    scratch.karat(&["check"]).expect(2).says(&["the name of the program is empty"]);
+}
+
+#[test]
+fn help_and_version_that_cannot_be_written_are_an_error() {
+    for arguments in [&["--help"][..], &["--version"], &["--version", "-v"], &["check", "--help"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_karat"));
+        let output = command.args(arguments).stdout(full).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains("cannot write the output"), "{arguments:?}: {said}");
+    }
+    let scratch = Scratch::new();
+    assert!(scratch.karat(&["--version"]).expect(0).stdout.starts_with("karat "));
+    assert_eq!(scratch.karat(&["check", "--no-such-option"]).expect(2).stdout, "");
+}
+
+#[test]
+fn a_mistake_is_answered_with_the_remedy() {
+    let scratch = Scratch::new();
+    scratch.project(GOLDEN, "", BM25);
+    let evaluations = ["\"nope\"", "server, agent, retrieval, detection, resilience"];
+    scratch.karat(&["check", "--evaluation", "nope"]).expect(2).says(&evaluations);
+    scratch.karat(&["history", "list", "--db", "."]).expect(2).says(&["it is a folder"]);
+    let call = ["server", "call", "--tool", "add", "--input", "nope.json", "--", "no-such-program"];
+    scratch.karat(&call).expect(2).says(&["--input @FILE"]);
+}
+
+#[test]
+fn one_of_a_kind_is_counted_in_the_singular() {
+    let scratch = Scratch::new();
+    scratch.write(
+        "tools.json",
+        r#"{"tools": [{"name": "send", "inputSchema": {"type": "object", "properties": {"a": {"type": "string"}}}}]}"#,
+    );
+    let said = scratch.karat(&["server", "lint", "--tools", "tools.json", "--fail-on", "never"]);
+    let said = said.expect(0).stdout;
+    assert!(said.contains(": 1 tool, "), "{said}");
+    for word in ["1 errors", "1 warnings", "1 notes"] {
+        assert!(!said.contains(word), "{word}: {said}");
+    }
+}

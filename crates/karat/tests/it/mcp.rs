@@ -98,6 +98,9 @@ fn nothing_runs_unless_it_is_allowed() {
     }
     let last = structured(&scratch, &["--allow-run"], "karat_check", &json!({"entry": "r"}));
     assert_eq!(last["verdict"], "fail");
+    let by_path = json!({"entry": "retrieval/r"});
+    let same = structured(&scratch, &["--allow-run"], "karat_check", &by_path);
+    assert_eq!(same["verdict"], last["verdict"]);
     let wrong = refused(&scratch, &["--allow-run"], "karat_check", &json!({"entry": "absent"}));
     assert!(wrong.contains("no entry named"), "{wrong}");
     let flag = refused(&scratch, &["--allow-run"], "karat_check", &json!({"entry": "--out=/tmp"}));

@@ -430,3 +430,35 @@ fn two_sets_are_compared_over_the_runs_that_both_have() {
     let high = delta["interval"]["high"].as_f64().unwrap();
     assert!((high - 0.679_820).abs() < 1e-5, "{delta}");
 }
+
+#[test]
+fn a_defence_without_a_program_is_not_measured_under_its_name() {
+    let scratch = Scratch::new();
+    for defence in ["name = \"my-proxy\"", "env = { A = \"1\" }"] {
+        scratch.write(
+            "karat.toml",
+            format!(
+                "[[resilience]]\nname = \"r\"\ndataset = \"bundled:worlds/v1\"\nagent = \"diligent\"\n\
+                 defence = {{ {defence} }}\n"
+            ),
+        );
+        scratch.karat(&["check"]).expect(2).says(&["r: ", "give `proxy` or `guard`"]);
+    }
+    let given = ["resilience", "run", "--agent", "diligent", "--defence", "my-proxy"];
+    scratch.karat(&given).expect(2).says(&["give `proxy` or `guard`"]);
+}
+
+#[test]
+fn a_selection_without_attacks_is_refused_in_a_project_too() {
+    let scratch = Scratch::new();
+    for attacks in [0, 1_000] {
+        scratch.write(
+            "karat.toml",
+            format!(
+                "[[resilience]]\nname = \"r\"\ndataset = \"bundled:worlds/v1\"\n\
+                 select = {{ attacks = {attacks} }}\n"
+            ),
+        );
+        scratch.karat(&["check"]).expect(2).says(&["r: ", "`attacks` must be between 1 and"]);
+    }
+}

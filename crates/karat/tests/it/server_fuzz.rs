@@ -312,3 +312,28 @@ fn a_call_prints_what_was_on_the_wire() {
         assert_eq!(call("echo", wrong).code, 2, "{wrong}");
     }
 }
+
+#[test]
+fn a_value_that_no_tool_takes_is_named_with_the_nearest_parameter() {
+    let scratch = Scratch::new();
+    let greet = "tools: [{name: greet, inputSchema: {type: object, properties: {name: {type: string}}}, \
+                 do: [{text: hello}]}]";
+    let server = scratch.server(greet);
+    let warning = "--set \"nmae\": no tool has a parameter of that name (did you mean \"name\"?)";
+    for (command, more) in [
+        ("fuzz", &["--cases", "3"][..]),
+        ("attack", &["--time-limit", "5"]),
+        ("migration", &[]),
+        ("suggest", &[]),
+    ] {
+        let said = |set: &str| {
+            let words = [&["server", command, "--set", set][..], more, &["--"], &server].concat();
+            let ran = scratch.karat(&words);
+            let said = format!("{} {}", ran.stdout, ran.stderr);
+            said.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let (wrong, right) = (said("nmae=ada"), said("name=ada"));
+        assert!(wrong.contains(warning), "{command}: {wrong}");
+        assert!(!right.contains("no tool has a parameter"), "{command}: {right}");
+    }
+}

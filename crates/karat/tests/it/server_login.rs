@@ -125,6 +125,9 @@ fn a_login_is_kept_for_later_runs_until_logout() {
     assert_eq!(site.asked("/token").len(), 1);
     let listed = karat(&scratch, &["server", "logout", "--list"]).expect(0);
     assert!(listed.stdout.contains(&url), "{}", listed.stdout);
+    let kept = karat(&scratch, &["server", "logout", "--list", "--json"]).expect(0).json();
+    let kept = kept["logins"].as_array().unwrap();
+    assert!(listed.stdout.starts_with(kept[0]["server"].as_str().unwrap()), "{kept:?}");
     karat(&scratch, &["server", "logout", "--url", &url]).expect(0);
     karat(&scratch, &call).expect(3);
     karat(&scratch, &["server", "logout", "--url", &url]).expect(2).says(&["no stored login"]);

@@ -60,6 +60,7 @@ pub(super) fn complete(
         true => how_started(user, terminal)?,
         false => given_target,
     };
+    target.suits(user).map_err(|why| Stop::bad_input(format!("--url: {why}")))?;
     let mut ci = arguments.ci.clone();
     if ci.is_empty() {
         ci = if ask { several("Which CI?", terminal)? } else { vec![Ci::Github] };
@@ -97,7 +98,10 @@ fn how_started(user: User, terminal: &Terminal) -> Result<Target, Stop> {
         }
     };
     terminal.print(&format!("{question}\n"))?;
-    answer(usual, terminal, Target::parse)
+    answer(usual, terminal, |line| {
+        let target = Target::parse(line)?;
+        target.suits(user).map(|()| target)
+    })
 }
 
 /// The source of Karat for CI; an empty answer takes the known one.

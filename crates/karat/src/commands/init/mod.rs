@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 
 use karat_core::dataset::{IfFrozen, Manifest, Meta, Version};
 use karat_core::provenance::git;
-use karat_io::input::{Limits, read_text, write_atomic};
+use karat_io::input::{Limits, create_folder, read_text, write_atomic};
+use karat_io::text::printable;
 use serde::Serialize;
 
 use crate::cli::{BaselineArgs, InitArgs, User};
@@ -47,6 +48,7 @@ pub(crate) fn run(arguments: &InitArgs, terminal: &Terminal) -> Result<Exit, Sto
     let given = Target::new(arguments.url.as_deref(), &arguments.command)?;
     let Answers { user, target, ci: wanted, origin } = ask::complete(arguments, given, terminal)?;
     let folder = &arguments.folder;
+    let target = target.seen_from(folder);
     let (root, within) = repository(folder);
     let project = ci::Project { user, target: &target, within: &within, origin: origin.as_ref() };
 
@@ -64,10 +66,18 @@ pub(crate) fn run(arguments: &InitArgs, terminal: &Terminal) -> Result<Exit, Sto
 
     let mut outcome = Outcome::default();
     let mut files = new_files(files, dataset.as_deref(), &mut outcome)?;
-    if user == User::Server && target != Target::Demo {
-        outcome.note = Some(suggested(&mut files, &folder.join(SUITE), &target, terminal)?);
+    let made = missing_folders(folder);
+    let written = || -> Result<(), Stop> {
+        if user == User::Server && target != Target::Demo {
+            create_folder(folder)?;
+            outcome.note = Some(suggested(&mut files, folder, &target, terminal)?);
+        }
+        write(files, dataset.as_deref(), &mut outcome)
+    };
+    if let Err(stop) = written() {
+        made.iter().for_each(|folder| _ = std::fs::remove_dir(folder));
+        return Err(stop);
     }
-    write(files, dataset.as_deref(), &mut outcome)?;
     if user != User::Server && target != Target::Demo {
         outcome.note = Some(recorded(folder, terminal));
     }
@@ -87,17 +97,25 @@ pub(crate) fn run(arguments: &InitArgs, terminal: &Terminal) -> Result<Exit, Sto
     Ok(Exit::Pass)
 }
 
-/// Starts the server and writes the suite from its answers. If it does not start or answer, the suite is not
-/// changed, and the note says so.
+/// The folders that have to be made for this one, the innermost first.
+fn missing_folders(folder: &Path) -> Vec<PathBuf> {
+    let above = folder.ancestors();
+    let missing = above.take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
+    missing.map(Path::to_owned).collect()
+}
+
+/// Starts the server in the folder of the project, as `karat check` will, and writes the suite from its
+/// answers. If it does not start or answer, the suite is not changed, and the note says so.
 fn suggested(
     files: &mut [File],
-    suite: &Path,
+    folder: &Path,
     target: &Target,
     terminal: &Terminal,
 ) -> Result<String, Stop> {
     terminal.say("starting your server to write a suite from its answers");
-    match suggest::of_server(&target.spec()) {
+    match suggest::of_server(&target.spec(), folder) {
         Ok(made) => {
+            let suite = folder.join(SUITE);
             if let Some(file) = files.iter_mut().find(|file| file.path == suite) {
                 file.text = format!("{}{}", schema::SUITE_LINE, made.text);
             }
@@ -202,11 +220,7 @@ fn write_each(
     wrote: &mut Vec<PathBuf>,
 ) -> Result<(), Stop> {
     for File { path, text, .. } in files {
-        let missing = path
-            .ancestors()
-            .skip(1)
-            .take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
-        let missing: Vec<PathBuf> = missing.map(Path::to_owned).collect();
+        let missing = path.parent().map(missing_folders).unwrap_or_default();
         made.extend(missing.into_iter().rev());
         write_atomic(&path, text.as_bytes())?;
         wrote.push(path);
@@ -227,11 +241,11 @@ impl Outcome {
     fn text(&self) -> String {
         let mut text = String::from("wrote:\n");
         for path in &self.wrote {
-            text.push_str(&format!("  {}\n", path.display()));
+            text.push_str(&format!("  {}\n", printable(&path.display().to_string())));
         }
         text.push_str(&self.to_add());
         if let Some(note) = &self.note {
-            text.push_str(&format!("note: {}\n", karat_io::text::printable(note)));
+            text.push_str(&format!("note: {}\n", printable(note)));
         }
         text.push_str("next:\n");
         for step in &self.next {
@@ -244,7 +258,8 @@ impl Outcome {
     fn to_add(&self) -> String {
         let mut text = String::new();
         for (path, lines) in &self.add {
-            text.push_str(&format!("{} already exists; add to it:\n", path.display()));
+            let path = path.display().to_string();
+            text.push_str(&format!("{} already exists; add to it:\n", printable(&path)));
             for line in lines.lines() {
                 text.push_str(&format!("  {line}\n"));
             }

@@ -2,6 +2,9 @@
 //! baselines are the scores of the systems that it runs, recorded by `karat
 //! baseline update` in a project that was just written, and a test holds them to that.
 
+use std::path::Path;
+
+use karat_io::input::destination;
 use karat_io::text::printable;
 use karat_mcp::ServerSpec;
 
@@ -127,6 +130,43 @@ impl Target {
         Target::new(None, &words).map_err(|stop| stop.message)
     }
 
+    /// The same from the folder of the project, where it is started: a word that names a file from here names
+    /// it from there.
+    pub(super) fn seen_from(self, folder: &Path) -> Target {
+        let Target::Command(words) = self else { return self };
+        if destination(folder) == destination(Path::new(".")) {
+            return Target::Command(words);
+        }
+        let moved = |(at, word): (usize, String)| {
+            // A program without a separator is looked up in PATH.
+            let is_path = at > 0 || word.contains('/');
+            is_path.then(|| from_folder(&word, folder)).flatten().unwrap_or(word)
+        };
+        Target::Command(words.into_iter().enumerate().map(moved).collect())
+    }
+
+    /// Refuses a URL with which the first check of the project would be refused.
+    ///
+    /// # Errors
+    /// The form that is needed.
+    pub(super) fn suits(&self, user: User) -> Result<(), String> {
+        let Target::Url(url) = self else { return Ok(()) };
+        match user {
+            User::Proxy if !url.contains("{query}") => Err(
+                "the URL of a search needs {query} where the query goes, as in \
+                 http://127.0.0.1:8080/search?q={query}; for a search that takes the query elsewhere, leave \
+                 the URL out and change `system` in karat.toml"
+                    .to_owned(),
+            ),
+            User::Scanner => Err(
+                "a scanner is given as a command that answers JSON Lines; for one with an endpoint, leave \
+                 the URL out and write `system = { http = { … } }` in karat.toml"
+                    .to_owned(),
+            ),
+            _ => Ok(()),
+        }
+    }
+
     /// As the words of a command line of Karat.
     pub(super) fn words(&self) -> Vec<String> {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
@@ -170,6 +210,22 @@ impl Target {
             }
         }
     }
+}
+
+/// The path of an existing file from the folder; none for an absolute path, and without a file.
+fn from_folder(word: &str, folder: &Path) -> Option<String> {
+    let path = Path::new(word);
+    if path.is_absolute() || !path.is_file() {
+        return None;
+    }
+    // The name stays: the file behind a link may have another one.
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let file = destination(parent.unwrap_or(Path::new("."))).join(path.file_name()?);
+    let folder = destination(folder);
+    let up = folder.ancestors().position(|above| file.starts_with(above))?;
+    let below = file.strip_prefix(folder.ancestors().nth(up)?).ok()?.to_str()?;
+    let start = if up == 0 { "./".to_owned() } else { "../".repeat(up) };
+    Some(format!("{start}{below}"))
 }
 
 /// A URL without secrets.

@@ -33,7 +33,7 @@ const PROBLEMS: usize = 5;
 
 /// Serves until stdin ends.
 pub(crate) fn run(arguments: &McpArgs) -> Result<Exit, Stop> {
-    let choice = Choice::new(arguments.project.as_deref(), false)?;
+    let choice = Choice::own(arguments.project.as_deref())?;
     // A project that cannot be read is reported at the start, where a person sees it.
     choice.settings()?;
     let folder = Folder::new(&choice.folder())?;

@@ -228,8 +228,8 @@ fn check() -> Value {
             "properties": {
                 "entry": {
                     "type": "string", "minLength": 1, "maxLength": NAME,
-                    "pattern": "^[A-Za-z0-9_][A-Za-z0-9_.-]*$",
-                    "description": "Measure only the entry of this name, such as bm25.",
+                    "pattern": "^([a-z]+/)?[A-Za-z0-9_][A-Za-z0-9_.-]*$",
+                    "description": "Measure only the entry of this name, such as bm25 or retrieval/bm25.",
                 },
             },
             "additionalProperties": false,

@@ -55,7 +55,11 @@ pub(crate) fn call(arguments: &CallArgs, terminal: &Terminal) -> Result<Exit, St
 pub(super) fn read(written: &str) -> Result<Map<String, Value>, Stop> {
     let value: Value = match written.strip_prefix('@') {
         Some(path) => input::load(Path::new(path), &Limits::default())?,
-        None => input::parse_json("--input", written.as_bytes())?,
+        None => input::parse_json("--input", written.as_bytes()).map_err(|error| {
+            Stop::bad_input(format!(
+                "{error}; to read the arguments from a file, use --input @FILE"
+            ))
+        })?,
     };
     match value {
         Value::Object(fields) => Ok(fields),

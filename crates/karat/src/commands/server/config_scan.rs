@@ -5,7 +5,7 @@ use std::path::Path;
 
 use karat_core::finding::{Finding, Severity};
 use karat_io::input::write_atomic;
-use karat_io::text::printable;
+use karat_io::text::{count, printable};
 use karat_mcp::config;
 use karat_report::sarif;
 use karat_server::{config_scan, probe};
@@ -70,15 +70,14 @@ pub(super) fn of_file(
                 let _ = writeln!(out, "  {:<8}{}  [{rule}]", severity.name(), printable(message));
             }
         }
-        let count = |severity| findings.iter().filter(|one| one.severity == severity).count();
+        let of =
+            |severity: Severity| findings.iter().filter(|one| one.severity == severity).count();
         let _ = writeln!(
             out,
-            "\n{}: {} servers; {} errors, {} warnings, {} notes; no server was started; scan one with --server NAME",
+            "\n{}: {}; {}; no server was started; scan one with --server NAME",
             path.display(),
-            judged.len(),
-            count(Severity::Error),
-            count(Severity::Warning),
-            count(Severity::Note)
+            count(judged.len(), "server"),
+            probing::tally(of)
         );
         terminal.print(&out)?;
     }

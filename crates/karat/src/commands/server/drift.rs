@@ -20,7 +20,7 @@ use karat_server::{Suites, drift, probe};
 use serde_json::{Value, json};
 
 use super::recording::Recording;
-use super::{detectors, lint, target};
+use super::{detectors, lint, probing, target};
 use crate::cli::DriftArgs;
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
@@ -168,16 +168,14 @@ fn text(server: &str, counts: &Counts, found: &[Finding]) -> String {
         Some(count) => format!(", {count} canary calls"),
     };
     let (server, after) = (printable(server), counted(counts.after));
-    let count = |severity| found.iter().filter(|one| one.severity == severity).count();
+    let of = |severity: Severity| found.iter().filter(|one| one.severity == severity).count();
     let _ = match found.is_empty() {
         true => writeln!(out, "{server}: {after}{canaries}, no change"),
         false => writeln!(
             out,
-            "{server}: {} before, {after} now{canaries}; {} errors, {} warnings, {} notes",
+            "{server}: {} before, {after} now{canaries}; {}",
             counted(counts.before),
-            count(Severity::Error),
-            count(Severity::Warning),
-            count(Severity::Note)
+            probing::tally(of)
         ),
     };
     out

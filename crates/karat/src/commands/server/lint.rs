@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use karat_core::finding::{Finding, Severity};
 use karat_io::input::{self, Limits, write_atomic};
-use karat_io::text::printable;
+use karat_io::text::{count, printable};
 use karat_mcp::{Options, Redactor, ServerSpec, Session};
 use karat_report::sarif;
 use karat_server::lint::{self, Outcome, Settings};
@@ -200,16 +200,15 @@ fn text(source: &str, outcome: &Outcome) -> String {
     if !outcome.findings.is_empty() {
         out.push('\n');
     }
-    let count = |severity| outcome.findings.iter().filter(|f| f.severity == severity).count();
+    let of =
+        |severity: Severity| outcome.findings.iter().filter(|f| f.severity == severity).count();
     let _ = writeln!(
         out,
-        "{}: {} tools, {} tokens; {} errors, {} warnings, {} notes",
+        "{}: {}, {}; {}",
         printable(source),
-        outcome.tools,
-        outcome.tokens,
-        count(Severity::Error),
-        count(Severity::Warning),
-        count(Severity::Note)
+        count(outcome.tools, "tool"),
+        count(outcome.tokens, "token"),
+        probing::tally(of)
     );
     let mut costly: Vec<&lint::Cost> = outcome.costs.iter().collect();
     costly.sort_by(|a, b| b.tokens.cmp(&a.tokens).then_with(|| a.tool.cmp(&b.tool)));

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use karat_io::text::printable;
 use karat_mcp::Options;
 use karat_mcp::auth::{self, Login, Prompt};
+use serde_json::json;
 
 use super::target;
 use crate::browser;
@@ -48,6 +49,12 @@ pub(crate) fn login(arguments: &LoginArgs, terminal: &Terminal) -> Result<Exit, 
 /// Forgets logins, or lists them.
 pub(crate) fn logout(arguments: &LogoutArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let found = auth::logins(arguments.url.as_deref()).map_err(Stop::bad_input)?;
+    if arguments.list && terminal.json() {
+        let logins = found.iter().map(|one| json!({"server": one.server, "issuer": one.issuer}));
+        let logins: Vec<_> = logins.collect();
+        terminal.print_json(&json!({"schema": "karat.logins/1", "logins": logins}))?;
+        return Ok(Exit::Pass);
+    }
     if arguments.list {
         let line = |login: &Login| format!("{}\n", printable(&described(login)));
         terminal.print(&found.iter().map(line).collect::<String>())?;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use karat_core::finding::{Finding, Severity};
+use karat_core::finding::Finding;
 use karat_io::input::write_atomic;
 use karat_io::text::printable;
 use karat_report::sarif;
@@ -36,6 +36,9 @@ pub(crate) fn migration(arguments: &MigrationArgs, terminal: &Terminal) -> Resul
     let work = async { Ok(migration::check(&spec, &options, &settings).await?) };
     let mut found = recording.finish(until_stopped(work, "interrupted"))?;
     target::say_remarks(terminal, &options);
+    for note in &found.notes {
+        terminal.say(&printable(&format!("note: {note}")));
+    }
     found.findings.retain(|finding| !arguments.findings.allow.contains(&finding.rule));
     let findings: Vec<&Finding> = found.findings.iter().collect();
     if let Some(path) = &arguments.findings.sarif {
@@ -81,11 +84,9 @@ fn text(server: &str, found: &Migration) -> String {
     let new = if found.new_generation { "2026-07-28" } else { "not 2026-07-28" };
     let _ = writeln!(
         out,
-        "\n{}: {new}, {old}; {} errors, {} warnings, {} notes",
+        "\n{}: {new}, {old}; {}",
         printable(server),
-        found.count(Severity::Error),
-        found.count(Severity::Warning),
-        found.count(Severity::Note)
+        probing::tally(|severity| found.count(severity))
     );
     out
 }

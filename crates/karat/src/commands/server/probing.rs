@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use karat_core::evaluation::{Common, Entry, Evaluation, RunContext, evaluate};
-use karat_core::finding::Finding;
+use karat_core::finding::{Finding, Severity};
 use karat_core::gate;
 use karat_core::project::Root;
 use karat_core::report::{CheckReport, Report, Verdict};
 use karat_io::input::write_atomic;
-use karat_io::text::{clip, printable};
+use karat_io::text::{clip, count, printable};
 use karat_mcp::ServerSpec;
 use karat_report::{Output, sarif};
 use karat_server::probe::stop::StopRequest;
@@ -110,6 +110,12 @@ pub(super) fn measure<E: Evaluation>(
     let mut report = until_stopped_twice(work, &|| stop.stop())?;
     gate::judge(&mut report, &entry.common.gate, None).map_err(Stop::bad_input)?;
     Ok(report)
+}
+
+/// The numbers of findings by severity, such as `1 error, 3 warnings, 0 notes`.
+pub(super) fn tally(of: impl Fn(Severity) -> usize) -> String {
+    let part = |severity: Severity| count(of(severity), severity.name());
+    [Severity::Error, Severity::Warning, Severity::Note].map(part).join(", ")
 }
 
 /// The rules with their reasons.
@@ -229,4 +235,19 @@ fn write_sarif(path: &Path, rules: &[&Rule], findings: &[Finding]) -> Result<(),
     let findings: Vec<Finding> = findings.iter().map(shown).collect();
     write_atomic(path, sarif::document(&log(rules, &findings)).as_bytes())?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_are_counted_with_their_noun() {
+        let shown = tally(|severity| match severity {
+            Severity::Error => 1,
+            Severity::Warning => 3,
+            Severity::Note => 0,
+        });
+        assert_eq!(shown, "1 error, 3 warnings, 0 notes");
+    }
 }

@@ -110,9 +110,13 @@ pub(crate) fn propose(arguments: &ProposeArgs, terminal: &Terminal) -> Result<Ex
     Ok(Exit::Pass)
 }
 
-/// The suite for a server of a new project.
-pub(crate) fn of_server(spec: &ServerSpec) -> Result<Suggestion, Stop> {
-    let options = Options { call_timeout: CALL_TIMEOUT, ..Options::default() };
+/// The suite for a server of a new project in this folder.
+pub(crate) fn of_server(spec: &ServerSpec, folder: &Path) -> Result<Suggestion, Stop> {
+    let options = Options {
+        call_timeout: CALL_TIMEOUT,
+        folder: Some(folder.to_owned()),
+        ..Options::default()
+    };
     let work = async { Ok(suggest::suggest(spec, &options, &Settings::default()).await?) };
     until_stopped(work, "interrupted")
 }
