@@ -624,6 +624,7 @@ fn called(request: &Request, outcome: Outcome) -> Called {
         notifications: Vec::new(),
         headers: None,
         task: None,
+        violation: None,
     }
 }
 
