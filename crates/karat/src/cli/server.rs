@@ -18,7 +18,7 @@ pub(crate) enum ServerCommand {
     Run(CheckArgs),
     /// Run a suite against a live server
     Test(Box<ServerTestArgs>),
-    /// Judge the recorded answers of an earlier run of a suite by the suite as it is now, without the server
+    /// Judge the recorded answers of an earlier run of a suite by the present suite, without the server
     Score(ServerScoreArgs),
     /// Measure latency and throughput under load, with concurrent calls or at a fixed rate
     Load(Box<LoadArgs>),

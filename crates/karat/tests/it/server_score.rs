@@ -1,4 +1,4 @@
-//! `karat server score`: the answers of an earlier run, judged by the suite as it is now. The same
+//! `karat server score`: the answers of an earlier run, judged by the present suite. The same
 //! requests give the report of the run; other ones are not recorded, which is neither right nor wrong.
 
 use karat_core::journal;
@@ -352,7 +352,7 @@ fn a_journal_that_cannot_be_used_is_refused_with_the_reason() {
     let other = String::from_utf8(other).unwrap().replacen("\"suite\"", "\"retrieval\"", 1);
     let other = String::from_utf8(journal::with_sum(other.into_bytes())).unwrap();
     refused(&format!("{other}\n"), 2, &["the journal of retrieval", "not of a suite"]);
-    // What a kill leaves: the cases up to there, and a torn line.
+    // A killed run: the cases up to there, and a torn line.
     let whole = text.lines().take(4).collect::<Vec<_>>().join("\n");
     refused(&format!("{whole}\n{{\"run\":0,\"id\":\"go"), 3, &["not recorded: 11 of 14 cases"]);
     std::fs::remove_file(scratch.path(JOURNAL)).unwrap();
@@ -398,7 +398,7 @@ fn the_journal_of_an_earlier_version_resumes_and_is_not_judged() {
 }
 
 #[test]
-fn what_the_run_hides_stays_hidden() {
+fn secrets_that_the_run_hides_stay_hidden() {
     const SECRET: &str = "abcd1234secretXYZ9";
     let suite = format!(
         "cases:\n  - {{id: shown, tool: environment, expect: {{contains: PATH}}}}\n  - {{id: wanted, tool: environment, about: not {SECRET}, expect: {{json: $.API_TOKEN, equals: {SECRET}}}}}\n"

@@ -1,4 +1,4 @@
-//! `karat server score`: the recorded answers of an earlier run, judged by the suite as it is now.
+//! `karat server score`: the recorded answers of an earlier run, judged by the present suite.
 
 use std::collections::BTreeMap;
 use std::path::Path;
