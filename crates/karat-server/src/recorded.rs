@@ -280,7 +280,9 @@ fn listed(answers: &[Outcome<CaseRun>]) -> BTreeMap<String, bool> {
 
 /// The names of the tools that were called.
 fn calls(answers: &[Outcome<CaseRun>]) -> impl Iterator<Item = &str> {
-    let attempts = runs(answers).flat_map(|run| &run.attempts);
+    // A run without fingerprints does not show which of its tools were listed.
+    let runs = runs(answers).filter(|run| run.asked.is_some());
+    let attempts = runs.flat_map(|run| &run.attempts);
     let calls = attempts.flat_map(|attempt| &attempt.calls);
     calls.filter(|called| called.feature.is_tool()).map(|called| called.tool.as_str())
 }
