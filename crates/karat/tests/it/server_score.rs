@@ -420,7 +420,10 @@ fn secrets_that_the_run_hides_stay_hidden() {
     };
     // The secret was given on the command line, so it is not known now.
     let journal = "karat-report/journal/server-suite.jsonl";
+    let tools = r#"[{"name": "environment", "inputSchema": {"type": "object"}}]"#;
+    scratch.write("tools.json", tools);
     let score = ["server", "score", "suite.yaml", "--journal", journal, "-o", "all.html"];
+    let score = [&score[..], &TOOLS].concat();
     let ran = scratch.karat(&score).expect(1);
     hidden(&ran);
     let scored = first_report(&scratch, "karat-report");
