@@ -651,8 +651,33 @@ pub fn report_recorded<E: Evaluation>(
     system: SystemRef,
     runs: u32,
 ) -> Result<Report, EvalError> {
-    let (facts, stopwatch) = (E::Facts::default(), Stopwatch::start());
-    report(entry, &Collected { system, outcomes, facts, runs, recorded: true, stopwatch }, None)
+    let facts = E::Facts::default();
+    report_observed(entry, Recording { outcomes, facts, system, runs }, None)
+}
+
+/// Answers that were recorded elsewhere, with what is known of their system.
+pub struct Recording<E: Evaluation> {
+    /// The outcomes, in the order of run, then question.
+    pub outcomes: Vec<Outcome<Answer<E>>>,
+    /// Facts from the system apart from its answers.
+    pub facts: E::Facts,
+    /// The system as the report names it.
+    pub system: SystemRef,
+    /// The number of runs.
+    pub runs: u32,
+}
+
+/// As [`report_recorded`], with facts from the system. `folder` is the project whose commit is recorded.
+///
+/// # Errors
+/// As [`report()`].
+pub fn report_observed<E: Evaluation>(
+    entry: &Entry<E>,
+    recording: Recording<E>,
+    folder: Option<&Path>,
+) -> Result<Report, EvalError> {
+    let (Recording { outcomes, facts, system, runs }, stopwatch) = (recording, Stopwatch::start());
+    report(entry, &Collected { system, outcomes, facts, runs, recorded: true, stopwatch }, folder)
 }
 
 /// Conventions from pairs of name and rule.

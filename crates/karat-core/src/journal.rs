@@ -283,6 +283,46 @@ pub(crate) fn read_identity(path: &Path) -> Result<Option<Identity>, JournalErro
     })
 }
 
+/// Reads the journal of an earlier run, to score its answers again. A last line that was torn is not one.
+///
+/// # Errors
+/// If the file cannot be read, is not a journal of this format, is damaged, or is of another kind.
+pub fn recorded<A: DeserializeOwned>(
+    path: &Path,
+    kind: &Kind,
+) -> Result<(Identity, Vec<Entry<A>>), JournalError> {
+    let wrong = |place: &str, message: String| {
+        JournalError::Input(InputError::invalid(path, place, message))
+    };
+    let identity = match read_identity(path) {
+        Ok(Some(identity)) => identity,
+        Ok(None) => {
+            let message = "no whole first line: not a run journal, or of a run that did not begin";
+            return Err(wrong("line 1", message.to_owned()));
+        }
+        Err(JournalError::NotJournal { message, .. }) => {
+            return Err(wrong("line 1", format!("not a run journal: {message}")));
+        }
+        Err(error) => return Err(error),
+    };
+    input::check_schema(path, Some(&identity.schema), SCHEMA)?;
+    // Answers of another kind are of another form, which would be the less helpful message.
+    if identity.kind != *kind {
+        let message = format!(
+            "this is the journal of {} {:?}, not of a {kind}",
+            identity.kind, identity.name
+        );
+        return Err(wrong("line 1", message));
+    }
+    match read_entries(path, &mut open(path)?, &identity) {
+        Ok((_, entries)) => Ok((identity, entries)),
+        Err(JournalError::Broken { line, message, .. }) => {
+            Err(wrong(&format!("line {line}"), format!("not a journal line: {message}")))
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// Opens a journal to read it only, compressed or not.
 ///
 /// # Errors

@@ -216,6 +216,12 @@ impl ServerSpec {
         written.map(|(name, _)| format!("{name} of auth"))
     }
 
+    /// The secrets of the spec, for texts about a server that is not started: those that a session would
+    /// hide, except the tokens of a login. None if the spec cannot be used here.
+    pub fn redactor(&self, base: Option<&Path>) -> Option<Redactor> {
+        self.resolve(base).ok().map(|resolved| resolved.redactor)
+    }
+
     /// Replaces the variables. Relative paths start at `base`.
     pub(crate) fn resolve(&self, base: Option<&Path>) -> Result<Resolved, StartError> {
         self.resolve_with(base, &interpolate::environment)

@@ -11,20 +11,35 @@ use karat_core::schema::Compiled;
 use karat_mcp::{Definition, Revision};
 use serde_json::{Map, Value};
 
-use crate::observation::Outcome;
+use crate::observation::{Called, Outcome};
 use crate::suite::Feature;
 
 /// The schemas of a server's tools, and the protocol revision that it speaks.
 #[derive(Default)]
 pub struct Contract {
-    tools: BTreeMap<String, Schemas>,
+    tools: BTreeMap<String, Known>,
     revision: Revision,
+    /// True if the definitions were not recorded: nothing is known of the other tools of the server.
+    is_partial: bool,
+}
+
+/// The knowledge of a tool.
+enum Known {
+    Defined(Box<Schemas>),
+    /// Only that it was listed, and whether it declared an output schema.
+    Recorded {
+        declares_output: bool,
+    },
 }
 
 struct Schemas {
     input: Option<Result<Compiled, String>>,
     output: Option<Result<Compiled, String>>,
 }
+
+/// The reason for which a result without structured content violates every output schema.
+const NOT_STRUCTURED: &str =
+    "the tool declares an output schema and answers without structuredContent";
 
 /// The result of checking a value against a schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,10 +94,43 @@ impl Contract {
             .map(|tool| {
                 let input = compiled(tool.input_schema());
                 let output = compiled(tool.output_schema());
-                (tool.name().to_owned(), Schemas { input, output })
+                (tool.name().to_owned(), Known::Defined(Box::new(Schemas { input, output })))
             })
             .collect();
-        Contract { tools, revision }
+        Contract { tools, revision, is_partial: false }
+    }
+
+    /// A contract without definitions: the tools that a recording shows to have been listed, each with whether it
+    /// declared an output schema.
+    pub(crate) fn recorded(listed: &BTreeMap<String, bool>, revision: Revision) -> Contract {
+        Contract { is_partial: true, revision, ..Contract::default() }.with_recorded(listed)
+    }
+
+    /// The same with these tools, where nothing else is known of them.
+    #[must_use]
+    pub(crate) fn with_recorded(mut self, listed: &BTreeMap<String, bool>) -> Contract {
+        for (name, declares_output) in listed {
+            let known = Known::Recorded { declares_output: *declares_output };
+            self.tools.entry(name.clone()).or_insert(known);
+        }
+        self
+    }
+
+    /// Returns whether a tool is known only from a recording of its calls.
+    pub(crate) fn is_only_recorded(&self, tool: &str) -> bool {
+        matches!(self.tools.get(tool), Some(Known::Recorded { .. }))
+    }
+
+    /// Returns whether the definitions of the tools are not known.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.is_partial
+    }
+
+    fn defined(&self, tool: &str) -> Option<&Schemas> {
+        match self.tools.get(tool)? {
+            Known::Defined(schemas) => Some(schemas),
+            Known::Recorded { .. } => None,
+        }
     }
 
     /// Returns whether the server has the tool.
@@ -97,7 +145,7 @@ impl Contract {
 
     /// Checks arguments against the input schema.
     pub(crate) fn input(&self, tool: &str, arguments: &Map<String, Value>) -> Fit {
-        match self.tools.get(tool).map(|schemas| &schemas.input) {
+        match self.defined(tool).map(|schemas| &schemas.input) {
             None | Some(None) => Fit::NotPromised,
             Some(Some(Err(error))) => Fit::breaks(format!("the input schema is unusable: {error}")),
             Some(Some(Ok(schema))) => fit(schema, &Value::Object(arguments.clone())),
@@ -151,18 +199,31 @@ impl Contract {
     /// Checks a result against the output schema, which errors need not fit.
     pub(crate) fn output(&self, tool: &str, outcome: &Outcome) -> Fit {
         let Outcome::Result { result } = outcome else { return Fit::NotPromised };
-        let Some(Some(schema)) = self.tools.get(tool).map(|schemas| &schemas.output) else {
-            return Fit::NotPromised;
-        };
         if outcome.is_tool_error() {
             return Fit::NotPromised;
         }
-        match (schema, result.get("structuredContent")) {
-            (Err(error), _) => Fit::breaks(format!("the output schema is unusable: {error}")),
-            (Ok(_), None) => Fit::breaks(
-                "the tool declares an output schema and answers without structuredContent",
-            ),
-            (Ok(schema), Some(content)) => fit(schema, content),
+        let content = result.get("structuredContent");
+        let schema = match self.tools.get(tool) {
+            Some(Known::Defined(schemas)) => schemas.output.as_ref(),
+            Some(Known::Recorded { declares_output: true }) if content.is_none() => {
+                return Fit::breaks(NOT_STRUCTURED);
+            }
+            Some(Known::Recorded { .. }) | None => None,
+        };
+        match (schema, content) {
+            (None, _) => Fit::NotPromised,
+            (Some(Err(error)), _) => Fit::breaks(format!("the output schema is unusable: {error}")),
+            (Some(Ok(_)), None) => Fit::breaks(NOT_STRUCTURED),
+            (Some(Ok(schema)), Some(content)) => fit(schema, content),
+        }
+    }
+
+    /// Checks the result of a call against the output schema, or takes the violation that was noted with it
+    /// if the schema is not known.
+    pub(crate) fn output_of(&self, called: &Called) -> Fit {
+        match (self.tools.get(&called.tool), &called.violation) {
+            (Some(Known::Recorded { .. }), Some(why)) => Fit::breaks(why.clone()),
+            _ => self.output(&called.tool, &called.outcome),
         }
     }
 }

@@ -127,8 +127,9 @@ fn answer_all(case: &Case, outcome: fn(Feature) -> Outcome) -> CaseRun {
         notifications: Vec::new(),
         headers: None,
         task: None,
+        violation: None,
     });
-    CaseRun { attempts: vec![Attempt { calls: calls.collect(), stopped: None }] }
+    CaseRun { attempts: vec![Attempt { calls: calls.collect(), stopped: None }], asked: None }
 }
 
 #[cfg(test)]

@@ -11,6 +11,13 @@ use serde_json::Value;
 use crate::observation::{CaseRun, Outcome};
 use crate::probe::rate;
 
+/// The metrics where the tools of the server are not known, for this reason.
+pub(crate) fn undefined(why: &str) -> Vec<Measured> {
+    let ids =
+        [metric!("coverage.tools"), metric!("coverage.parameters"), metric!("coverage.errors")];
+    ids.into_iter().map(|id| rate(id, 0, 0, why)).collect()
+}
+
 /// The metrics, in the order of the report.
 pub(crate) fn metrics(tools: &[Definition], outcomes: &[Entry<CaseRun>]) -> Vec<Measured> {
     let mut called: BTreeSet<&str> = BTreeSet::new();

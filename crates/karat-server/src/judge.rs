@@ -191,8 +191,10 @@ fn judge_call(
             }
         }
     }
-    let Some(tool) = step.called_tool().filter(|_| !is_cancelled) else { return };
-    let output = contract.output(tool, outcome);
+    if !step.feature.is_tool() || is_cancelled {
+        return;
+    }
+    let output = contract.output_of(called);
     if let Some(reason) = output.reasons().first() {
         judgement
             .fail("invalid_output", format!("{place}the result breaks its schema at {reason}"));

@@ -2,13 +2,15 @@
 //!
 //! [`suites`] evaluates a server by a [`suite`]: [`system`] is a live server that is restarted when
 //! it fails, [`live_suite`] asks it case by case, [`observation`] holds what was observed of it,
-//! and the private modules `judge`, `score` and `controls` turn that into a report. [`compliance`]
+//! and the private modules `judge`, `score` and `controls` turn that into a report. [`recorded`] does so again with
+//! the observations of an earlier run. [`compliance`]
 //! checks arguments and results against declared schemas and the protocol. [`lint`] checks tool
 //! definitions without calling a tool, [`load`] makes many calls at once, [`fuzz`] and [`attack`]
 //! call tools with generated and with hostile arguments; [`probe`] is what they share. [`suggest`] writes
 //! a suite from the answers of a live server, [`distil`] one from a recording, and [`drift`] compares its definitions with earlier ones.
 
 mod accept;
+mod asked;
 pub mod attack;
 mod cleanup;
 pub mod compliance;
@@ -29,6 +31,7 @@ pub mod migration;
 pub mod observation;
 mod plan;
 pub mod probe;
+pub mod recorded;
 mod score;
 pub mod suggest;
 pub mod suite;

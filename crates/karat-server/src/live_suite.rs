@@ -11,8 +11,11 @@ use karat_core::run::System;
 use karat_io::{Failure, private};
 use karat_mcp::{Definition, Options, ServerInfo, Session, StartError};
 use serde_json::Value;
+use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
+use crate::asked::{self, Fingerprints};
+use crate::compliance::Contract;
 use crate::observation::{Attempt, Called, CaseRun, Outcome};
 use crate::plan::Plan;
 use crate::probe::live::not_started;
@@ -37,6 +40,9 @@ pub struct LiveSuite {
     pub(crate) tools: Vec<Definition>,
     /// The cases that this run asks.
     pub(crate) plan: OnceLock<Plan>,
+    fingerprints: Fingerprints,
+    /// The contract of the tools as they were listed last, with the number of list changes by then.
+    contract: Mutex<Option<(Option<u64>, Arc<Contract>)>>,
 }
 
 impl LiveSuite {
@@ -80,7 +86,45 @@ impl LiveSuite {
                 "no tool takes free text, so the texts of the suite cannot be sent".to_owned(),
             ));
         }
-        Ok(LiveSuite { server, cases, info, isolation, tools, plan: OnceLock::new() })
+        let fingerprints = Fingerprints::of(suite, &cases);
+        let (plan, contract) = (OnceLock::new(), Mutex::new(None));
+        Ok(LiveSuite { server, cases, info, isolation, tools, plan, fingerprints, contract })
+    }
+
+    /// Adds the notes that a scorer without the server needs: fingerprints, and violations of schemas.
+    async fn noted(&self, position: usize, case: &Case, mut attempts: Vec<Attempt>) -> CaseRun {
+        let (tools, contract) = self.listed().await;
+        for called in attempts.iter_mut().flat_map(|attempt| &mut attempt.calls) {
+            if called.feature.is_tool() {
+                let output = contract.output(&called.tool, &called.outcome);
+                called.violation = output.reasons().first().cloned();
+                if called.violation.is_some() {
+                    // The schema may have a secret where the answer has none.
+                    *called = self.server.without_secrets(called.clone());
+                }
+            }
+        }
+        let Fingerprints { session, cases } = &self.fingerprints;
+        let asked = cases
+            .get(position)
+            .map(|calls| asked::asked(case, (*session, *calls), &tools, self.server.redactor()));
+        CaseRun { attempts, asked }
+    }
+
+    /// The tools of the server, and their contract, which is made again only after a change.
+    async fn listed(&self) -> (BTreeMap<String, Definition>, Arc<Contract>) {
+        let (tools, changes) = self.server.listed().await;
+        let mut kept = self.contract.lock().await;
+        let contract = match &*kept {
+            Some((then, contract)) if *then == changes => Arc::clone(contract),
+            _ => {
+                let definitions: Vec<Definition> = tools.values().cloned().collect();
+                let contract = Arc::new(Contract::new(&definitions, self.info.revision));
+                *kept = Some((changes, Arc::clone(&contract)));
+                contract
+            }
+        };
+        (tools, contract)
     }
 }
 
@@ -97,7 +141,7 @@ impl System for LiveSuite {
         // Without a new list, the case is judged by the old one.
         let _ = self.server.list().await;
         match attempts {
-            Ok(attempts) => Ok(CaseRun { attempts }),
+            Ok(attempts) => Ok(self.noted(*position, case, attempts).await),
             Err(error) => Err(Failure::lost(format!("it does not start again: {error}"))),
         }
     }

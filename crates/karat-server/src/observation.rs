@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use karat_core::dataset::Digest;
 use karat_core::expect::Answer;
 use karat_io::private;
 use karat_mcp::{CallError, Redactor};
@@ -81,6 +82,24 @@ impl Feature {
 pub struct CaseRun {
     /// The attempts, in order.
     pub attempts: Vec<Attempt>,
+    /// The requests of the case; none in journals of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Asked>,
+}
+
+/// The requests of a case as fingerprints. A later version of the suite is judged by the answers only if it makes the
+/// same requests: answers to other ones are neither right nor wrong.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    /// The digest of what holds for all cases: the calls before the first one, and the session.
+    pub session: Digest,
+    /// The digest of the calls as the suite has them, and of the calls that save values for them.
+    pub calls: Digest,
+    /// The tools among them that the server listed: true for one that declares an output schema.
+    pub tools: BTreeMap<String, bool>,
+    /// True if the texts of the case hold secrets of the server, which only the run itself knows.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_secrets: bool,
 }
 
 /// One attempt at a case.
@@ -137,12 +156,19 @@ pub struct Called {
     /// The task, where the call was made as one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskRun>,
+    /// The first violation of the output schema that the tool declared then, without secrets. A run is
+    /// judged by the definitions themselves, a recording without them by this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub violation: Option<String>,
 }
 
 impl Called {
     /// The same without secrets.
     pub(crate) fn redacted(mut self, redactor: &Redactor) -> Called {
         redactor.hide_in_fields(&mut self.arguments);
+        if let Some(why) = &mut self.violation {
+            *why = redactor.hidden(std::mem::take(why));
+        }
         self.outcome.redact(redactor);
         self
     }
@@ -158,6 +184,9 @@ impl Called {
         self.notifications.iter_mut().for_each(private::hide_in);
         for (name, value) in self.headers.iter_mut().flatten() {
             *value = private::hide(name, value).into_owned();
+        }
+        if let Some(why) = &mut self.violation {
+            *why = private::hide("", why).into_owned();
         }
         self
     }

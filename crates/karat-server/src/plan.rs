@@ -79,7 +79,7 @@ fn needed_by(suite: &[Arc<Case>], at: usize) -> BTreeSet<usize> {
 }
 
 /// The values that must have been saved before a case.
-fn needs(case: &Case) -> BTreeSet<String> {
+pub(crate) fn needs(case: &Case) -> BTreeSet<String> {
     let mut saved: BTreeSet<&str> = BTreeSet::new();
     let mut needs = BTreeSet::new();
     for step in case.steps() {
@@ -116,7 +116,7 @@ cases:
             run: 0,
             id: (*id).to_owned(),
             nanos: 0,
-            outcome: Outcome::Answer(CaseRun { attempts: Vec::new() }),
+            outcome: Outcome::Answer(CaseRun { attempts: Vec::new(), asked: None }),
         };
         let mut known = answered.iter().map(answer).collect();
         let plan = Plan::new(&suite.cases, &selected, &mut known);

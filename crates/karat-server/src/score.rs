@@ -61,10 +61,12 @@ impl SchemaCounts {
         };
         for called in run.attempts.iter().flat_map(|attempt| &attempt.calls) {
             let step = case.step(called.role, called.number);
-            let judged = called.role != Role::Teardown && called.feature.is_tool();
+            // Of a tool without its definition only violations were noted, which make no share.
+            let is_defined = !contract.is_only_recorded(&called.tool);
+            let judged = called.role != Role::Teardown && called.feature.is_tool() && is_defined;
             let Some(step) = step.filter(|_| judged) else { continue };
             let input = contract.input(&called.tool, &called.arguments);
-            let output = contract.output(&called.tool, &called.outcome);
+            let output = contract.output_of(called);
             if matches!(step.ending, Ending::Success | Ending::Answered | Ending::Whatever) {
                 add(&mut counts.input, &input);
             }
@@ -177,7 +179,7 @@ pub(crate) fn tags(case: &Case) -> BTreeMap<String, String> {
 }
 
 /// The metrics over all cases, or over those of a slice.
-fn over(scored: &[&ScoredCase], seed: u64) -> Vec<Measured> {
+fn over(scored: &[&ScoredCase], seed: u64, undefined: Undefined) -> Vec<Measured> {
     let items: Vec<&Item> = scored.iter().map(|case| &case.item).collect();
     let rate = |id: MetricId, count: fn(&ScoredCase) -> Count, nothing: &str| {
         let counts = || scored.iter().map(|case| count(case));
@@ -189,20 +191,27 @@ fn over(scored: &[&ScoredCase], seed: u64) -> Vec<Measured> {
         rate(
             metric!("schema.input"),
             |case| case.schemas.input,
-            "no call that expects a result of a tool that the server has",
+            undefined.unwrap_or("no call that expects a result of a tool that the server has"),
         ),
         rate(
             metric!("schema.output"),
             |case| case.schemas.output,
-            "no result of a tool that declares an outputSchema",
+            undefined.unwrap_or("no result of a tool that declares an outputSchema"),
         ),
         rate(metric!("reliability"), |case| case.attempts, "no case was run"),
     ]
 }
 
+/// The reason for which metrics of the definitions are undefined, if they are.
+pub(crate) type Undefined = Option<&'static str>;
+
+/// The reason where recorded answers are scored without definitions.
+pub(crate) const NO_DEFINITIONS: &str =
+    "the definitions of the tools were not recorded; pass them with --tools FILE";
+
 /// The headline metrics.
-pub(crate) fn metrics(scored: &[ScoredCase], seed: u64) -> Vec<Measured> {
-    let mut metrics = over(&scored.iter().collect::<Vec<_>>(), seed);
+pub(crate) fn metrics(scored: &[ScoredCase], seed: u64, undefined: Undefined) -> Vec<Measured> {
+    let mut metrics = over(&scored.iter().collect::<Vec<_>>(), seed, undefined);
     metrics.extend(pass_hat(scored, seed));
     metrics
 }
@@ -227,7 +236,7 @@ fn pass_hat(scored: &[ScoredCase], seed: u64) -> Vec<Measured> {
 const EVERY_K: u64 = 100;
 
 /// The metrics by tool, resource, prompt and method, by tag and by class.
-pub(crate) fn slices(scored: &[ScoredCase], seed: u64) -> Vec<Slice> {
+pub(crate) fn slices(scored: &[ScoredCase], seed: u64, undefined: Undefined) -> Vec<Slice> {
     let mut slices = Vec::new();
     for by in ["tool", "resource", "prompt", "method", "tag", "class"] {
         let mut parts: BTreeMap<&str, Vec<&ScoredCase>> = BTreeMap::new();
@@ -239,7 +248,7 @@ pub(crate) fn slices(scored: &[ScoredCase], seed: u64) -> Vec<Slice> {
         slices.extend(parts.into_iter().map(|(value, part)| Slice {
             by: by.to_owned(),
             value: value.to_owned(),
-            metrics: over(&part, seed),
+            metrics: over(&part, seed, undefined),
         }));
     }
     slices
@@ -306,6 +315,7 @@ pub(crate) mod tests {
             notifications: Vec::new(),
             headers: None,
             task: None,
+            violation: None,
         }
     }
 
@@ -336,7 +346,7 @@ pub(crate) mod tests {
             attempt(json!("1"), json!(1)),
             attempt(json!(1), json!(1)),
         ];
-        let scored = score(&case, &CaseRun { attempts }, &contract, 0.95);
+        let scored = score(&case, &CaseRun { attempts, asked: None }, &contract, 0.95);
         assert_eq!(scored.schemas.input, Count::independent(5, 6));
         assert_eq!(scored.schemas.output, Count::independent(3, 3));
         assert_eq!(scored.item.metrics["schema.input"], Some(5.0 / 6.0));
@@ -360,7 +370,7 @@ pub(crate) mod tests {
             Attempt { calls: vec![call], stopped: None }
         };
         let attempts = vec![attempt("x"), attempt("bad"), attempt("worse")];
-        let scored = score(&case, &CaseRun { attempts }, &contract, 0.95);
+        let scored = score(&case, &CaseRun { attempts, asked: None }, &contract, 0.95);
         let Some(Observed::Suite(observed)) = &scored.item.observed else { panic!("not a suite") };
         assert_eq!(observed.answer.as_deref(), Some("bad"));
         assert_eq!((observed.attempts, observed.passed, observed.reasons.len()), (3, 1, 2));

@@ -18,7 +18,7 @@ use karat_core::report::{Check, DatasetRef, Item, ItemError, Report, Verdict};
 use karat_core::run;
 use karat_io::input::nearest;
 use karat_io::private;
-use karat_io::text::count;
+use karat_io::text::{count, first_few};
 use karat_mcp::{Definition, Options, Recorder, Redactor, ServerSpec};
 use serde::Deserialize;
 
@@ -66,7 +66,7 @@ impl Config {
     ///
     /// # Errors
     /// If there are none.
-    fn select(&self, cases: &[Arc<Case>]) -> Result<Vec<Arc<Case>>, EvalError> {
+    pub(crate) fn select(&self, cases: &[Arc<Case>]) -> Result<Vec<Arc<Case>>, EvalError> {
         // A text has a case for each tool: its id selects all of them.
         let is_named = |id: &String, case: &Case| {
             case.id
@@ -108,7 +108,8 @@ impl Config {
 /// A suite with the server that it is for.
 pub struct Dataset {
     suite: Suite,
-    target: Target,
+    /// None where recorded answers are judged: nothing is started then.
+    target: Option<Target>,
     /// Snapshot files that belong to no case.
     orphans: Vec<PathBuf>,
 }
@@ -135,7 +136,17 @@ impl Dataset {
             }
         };
         let orphans = suite.orphaned_snapshots();
-        Ok(Dataset { suite, target, orphans })
+        Ok(Dataset { suite, target: Some(target), orphans })
+    }
+
+    /// The data of an entry whose answers are recorded.
+    pub(crate) fn recorded(suite: Suite) -> Dataset {
+        let orphans = suite.orphaned_snapshots();
+        Dataset { suite, target: None, orphans }
+    }
+
+    pub(crate) fn suite(&self) -> &Suite {
+        &self.suite
     }
 
     /// The same suite with the snapshots that are stored now.
@@ -164,6 +175,22 @@ pub struct Facts {
     tools: Vec<Definition>,
     /// Notes about accepted snapshots.
     accepted: Vec<String>,
+    /// Cases whose texts have secrets that are not known any more.
+    withheld: BTreeSet<String>,
+}
+
+impl Facts {
+    /// The facts of an earlier run, as far as they are known.
+    pub(crate) fn recorded(
+        contract: Contract,
+        tools: Vec<Definition>,
+        redactor: Redactor,
+        notes: Vec<String>,
+        cases: Vec<Arc<Case>>,
+        withheld: BTreeSet<String>,
+    ) -> Facts {
+        Facts { contract, tools, redactor, notes, cases, withheld, ..Facts::default() }
+    }
 }
 
 impl Evaluation for Suites {
@@ -220,6 +247,9 @@ impl Evaluation for Suites {
         if suite.is_empty() {
             config.select(&suite.cases)?;
         }
+        let Some(target) = target else {
+            return Err(EvalError::config("the entry has recorded answers, and no server"));
+        };
         let options = Options {
             call_timeout: common.timeout(),
             start_timeout: common.start_timeout(),
@@ -286,11 +316,15 @@ impl Evaluation for Suites {
             cases: chosen,
             tools,
             accepted: Vec::new(),
+            withheld: BTreeSet::new(),
         })
     }
 
     /// Without a single answered call nothing was measured; failed calls are failed cases.
     fn allow(observed: &Observations<'_, Suites>) -> Result<(), EvalError> {
+        if observed.recorded {
+            allow_recorded(observed)?;
+        }
         let attempts = runs(observed.outcomes).flat_map(|run| &run.attempts);
         let mut calls = attempts.flat_map(|attempt| &attempt.calls);
         // A server that ends or breaks the protocol at every call was measured, and failed.
@@ -314,6 +348,12 @@ impl Evaluation for Suites {
         let Observations { entry, outcomes, facts, .. } = *observed;
         let (suite, seed) = (&entry.data.suite, entry.common.seed);
         let cases = &facts.cases;
+        // Of a case that is not recorded nothing is known, not even whether its tool exists.
+        let judged: Vec<Arc<Case>> = (cases.iter().zip(outcomes))
+            .filter(|(_, outcome)| !observed.recorded || matches!(outcome.outcome, Kept::Answer(_)))
+            .map(|(case, _)| Arc::clone(case))
+            .collect();
+        let undefined = facts.contract.is_partial().then_some(score::NO_DEFINITIONS);
         let mut items = Vec::new();
         let mut scored = Vec::new();
         for (case, outcome) in cases.iter().zip(outcomes) {
@@ -330,6 +370,8 @@ impl Evaluation for Suites {
             false => facts.redactor.hidden(text),
         };
         items.iter_mut().for_each(|item| redact(item, hidden));
+        let unshown = items.iter_mut().filter(|item| facts.withheld.contains(&item.id));
+        unshown.for_each(withhold);
         // Where everything private is removed, nothing is said about it.
         let leaked = (!suite.hides_private)
             .then(|| warnings::leaked_secrets(outcomes, &facts.redactor))
@@ -337,8 +379,8 @@ impl Evaluation for Suites {
         let warnings = [
             warnings::failures(&scored),
             warnings::restarts(facts.restarts),
-            warnings::untested_tools(cases, &facts.contract),
-            warnings::missing_tools(cases, &facts.contract),
+            warnings::untested_tools(&judged, &facts.contract),
+            warnings::missing_tools(&judged, &facts.contract),
             warnings::formats(&scored),
         ];
         let changed = "the server changed its tools during the run; every call is judged by the \
@@ -352,23 +394,54 @@ impl Evaluation for Suites {
             .chain(facts.accepted.iter().cloned())
             .chain(orphans(&entry.data.orphans));
         Ok(Scored {
-            metrics: score::metrics(&scored, seed)
+            metrics: score::metrics(&scored, seed, undefined)
                 .into_iter()
-                .chain(coverage::metrics(&facts.tools, outcomes))
+                .chain(match undefined {
+                    None => coverage::metrics(&facts.tools, outcomes),
+                    Some(why) => coverage::undefined(why),
+                })
                 .collect(),
-            slices: score::slices(&scored, seed),
+            slices: score::slices(&scored, seed, undefined),
             items,
-            controls: controls::run(cases, &facts.contract, suite.target, seed),
+            controls: controls::run(&judged, &facts.contract, suite.target, seed),
             conventions: score::conventions(suite.target),
             warnings: warnings.map(hidden).collect(),
             latencies: runs(outcomes)
                 .flat_map(|run| run.attempts.iter().filter_map(Attempt::latency))
                 .collect(),
             isolation: facts.isolation.clone(),
-            checks: untested(cases, &facts.contract).into_iter().collect(),
+            checks: untested(&judged, &facts.contract).into_iter().collect(),
             ..Scored::default()
         })
     }
+}
+
+/// The cases without recorded answers to their requests, each with the reason.
+pub(crate) fn not_recorded(outcomes: &[Outcome<CaseRun>]) -> Vec<(&str, &str)> {
+    let open = outcomes.iter().filter_map(|outcome| match &outcome.outcome {
+        Kept::Failure { message, .. } => Some((outcome.id.as_str(), message.as_str())),
+        Kept::Answer(_) => None,
+    });
+    open.collect()
+}
+
+/// Holds recorded answers to the allowance for cases that are not recorded.
+fn allow_recorded(observed: &Observations<'_, Suites>) -> Result<(), EvalError> {
+    let (open, all) = (not_recorded(observed.outcomes), observed.outcomes.len());
+    let allowed = observed.entry.common.gate.allowed_errors();
+    if open.is_empty() || !run::exceeds_allowance(open.len(), all, allowed) {
+        return Ok(());
+    }
+    let named: Vec<String> = open.iter().map(|(id, why)| format!("{id}: {why}")).collect();
+    let named: Vec<&str> = named.iter().map(String::as_str).collect();
+    let (open, named) = (open.len(), first_few(&named, warnings::NAMED));
+    Err(EvalError::NothingMeasured(match open == all {
+        true => format!("not recorded: none of {all} cases ({named})"),
+        false => format!(
+            "not recorded: {open} of {all} cases, more than the allowed share {allowed} ({named}); run the \
+             suite against the server, or allow a share with --max-errors"
+        ),
+    }))
 }
 
 /// The check of a suite that calls no tool of its server: whatever passes, nothing is known of the tools.
@@ -477,6 +550,19 @@ fn redact(item: &mut Item, hidden: impl Fn(String) -> String) {
     let single = about.iter_mut().chain(arguments).chain(answer);
     single.chain(reasons).chain(input_problems).for_each(hide);
     hide(tool);
+}
+
+/// Removes the texts of a case that quote a suite with unknown secrets.
+fn withhold(item: &mut Item) {
+    const WHY: &str = "not shown: the case holds secrets of the server, which were not recorded";
+    if let Some(Observed::Suite(observed)) = &mut item.observed {
+        observed.about = None;
+        observed.input_problems.clear();
+        observed.more_reasons = 0;
+        if !observed.reasons.is_empty() {
+            observed.reasons = vec![WHY.to_owned()];
+        }
+    }
 }
 
 fn orphans(files: &[PathBuf]) -> Option<String> {

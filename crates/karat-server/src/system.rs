@@ -174,6 +174,12 @@ impl Server {
         self.listed.lock().await.tools.values().cloned().collect()
     }
 
+    /// The same by name, and the number of list changes that the server had announced by then.
+    pub(crate) async fn listed(&self) -> (BTreeMap<String, Definition>, Option<u64>) {
+        let listed = self.listed.lock().await;
+        (listed.tools.clone(), listed.changes)
+    }
+
     /// Conduct apart from answers, over all sessions.
     pub(crate) fn protocol_log(&self) -> ProtocolLog {
         self.options.violations.log()
@@ -486,9 +492,14 @@ impl Server {
             notifications,
             headers,
             task,
+            violation: None,
         };
-        let called = called.redacted(self.redactor());
-        Made { called: self.kept(called), over }
+        Made { called: self.without_secrets(called), over }
+    }
+
+    /// A call without secrets, as it is kept.
+    pub(crate) fn without_secrets(&self, called: Called) -> Called {
+        self.kept(called.redacted(self.redactor()))
     }
 
     /// A call as it is kept.

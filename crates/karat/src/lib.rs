@@ -160,6 +160,7 @@ fn server(command: &ServerCommand, terminal: &Terminal) -> Result<Exit, Stop> {
             commands::check::one(&Evaluation::Server, arguments, terminal)
         }
         ServerCommand::Test(arguments) => commands::server::test(arguments, terminal),
+        ServerCommand::Score(arguments) => commands::server::score(arguments, terminal),
         ServerCommand::Load(arguments) => commands::server::load(arguments, terminal),
         ServerCommand::Lint(arguments) => commands::server::lint(arguments, terminal),
         ServerCommand::Scan(arguments) => commands::server::scan(arguments, terminal),

@@ -629,6 +629,7 @@ fn called(request: &Request, outcome: Outcome) -> Called {
         notifications: Vec::new(),
         headers: None,
         task: None,
+        violation: None,
     }
 }
 

@@ -61,6 +61,11 @@ impl HeaderFile {
 }
 
 impl Header {
+    /// The name in lower case.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The reason for which the kept headers are not the expected ones.
     pub(crate) fn unmet(&self, kept: Option<&BTreeMap<String, String>>) -> Option<String> {
         let Some(kept) = kept else { return Some(NO_HEADERS.to_owned()) };

@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use karat_core::dataset::Digest;
+use karat_core::journal::Entry;
 use karat_core::report::DatasetRef;
 use karat_io::input::{self, InputError, Limits};
 use karat_mcp::Definition;
@@ -32,6 +33,7 @@ pub(crate) use self::case::snapshot_name;
 pub use self::case::{Case, Ending, Step};
 use self::snapshot::Store;
 use self::texts::TextCase;
+use crate::observation::CaseRun;
 pub use crate::observation::{Feature, Role};
 
 /// The success rate that a case must reach if the suite does not set one.
@@ -101,6 +103,12 @@ impl Suite {
     pub(crate) fn cases_for(&self, tools: &[Definition]) -> Vec<Arc<Case>> {
         let of_texts = self.texts.iter().flat_map(|text| text.cases(tools)).map(Arc::new);
         self.cases.iter().cloned().chain(of_texts).collect()
+    }
+
+    /// The cases for the tools of an earlier run, by what its texts were sent to then.
+    pub(crate) fn cases_as_recorded(&self, answers: &[Entry<CaseRun>]) -> Vec<Arc<Case>> {
+        let of_texts = self.texts.iter().flat_map(|text| text.cases_as_recorded(answers));
+        self.cases.iter().cloned().chain(of_texts.map(Arc::new)).collect()
     }
 
     /// Returns whether notifications are expected somewhere.

@@ -10,7 +10,7 @@ use karat_core::expect::{Answer, equal};
 use karat_io::json_path::JsonPath;
 use karat_io::text::{clip, printable};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::observation::{Attempt, Called, Outcome, Role};
 
@@ -218,6 +218,21 @@ impl Relation {
         match &self.kind {
             Kind::Pages(pages) => Some(pages),
             _ => None,
+        }
+    }
+
+    /// The calls that it makes beyond its own, for the digest of what a case asks.
+    pub(crate) fn calls(&self) -> Value {
+        let Relation { kind, name, .. } = self;
+        match kind {
+            Kind::Pages(Pages { parameter, next }) => {
+                json!([name, parameter, format!("{next:?}")])
+            }
+            Kind::Isolated(Isolated { parameter, sessions, read, input }) => {
+                json!([name, parameter, sessions, read, input])
+            }
+            // The order of the arguments is the only thing that such a call changes.
+            Kind::Same | Kind::Subset | Kind::Growing { .. } => json!([name]),
         }
     }
 

@@ -7,12 +7,14 @@
 use std::collections::BTreeSet;
 
 use karat_core::expect::{Matcher, MatcherSpec};
+use karat_core::journal::{Entry, Outcome};
 use karat_mcp::Definition;
 use serde_json::{Map, Value};
 
 use super::{Case, Ending, Step};
 use crate::attack::parameters::{self, Parameter};
 use crate::fuzz::generate::plainest;
+use crate::observation::{Called, CaseRun};
 
 /// The number of parameters of one tool that a text is sent through.
 const MAX_PARAMETERS: usize = 4;
@@ -44,6 +46,16 @@ pub(super) enum Wanted {
     Denied,
     /// One tool answers it, with an answer that matches.
     Answered(Vec<MatcherSpec>),
+}
+
+/// Returns whether a text is somewhere in a value.
+fn holds(value: &Value, text: &str) -> bool {
+    match value {
+        Value::String(found) => found == text,
+        Value::Array(items) => items.iter().any(|item| holds(item, text)),
+        Value::Object(fields) => fields.values().any(|field| holds(field, text)),
+        _ => false,
+    }
 }
 
 /// Returns whether an expected text only describes an answer, such as "normal response".
@@ -86,6 +98,49 @@ impl TextCase {
                 case.into_iter().collect()
             }
         }
+    }
+
+    /// The cases for the tools and parameters of an earlier run, by its calls. Without calls that sent this
+    /// text it is one case, which nothing recorded answers.
+    pub(super) fn cases_as_recorded(&self, answers: &[Entry<CaseRun>]) -> Vec<Case> {
+        let attempt = |answer: &Entry<CaseRun>| match &answer.outcome {
+            Outcome::Answer(run) => run.attempts.first().cloned(),
+            Outcome::Failure { .. } => None,
+        };
+        let is_sent = |called: &&Called| {
+            self.tool.as_ref().is_none_or(|tool| *tool == called.tool)
+                && called.arguments.values().any(|value| holds(value, &self.text))
+        };
+        let mut cases = Vec::new();
+        for answer in answers {
+            let is_own = match (&self.wanted, answer.id.strip_prefix(self.id.as_str())) {
+                (Wanted::Denied, Some(place)) => place.starts_with('/'),
+                (Wanted::Answered(_), Some(place)) => place.is_empty(),
+                (_, None) => false,
+            };
+            let Some(attempt) = attempt(answer).filter(|_| is_own) else { continue };
+            let mut steps = attempt.calls.iter().filter(is_sent).map(|called| {
+                let arguments = called.arguments.clone();
+                match &self.wanted {
+                    Wanted::Denied => {
+                        self.step(&called.tool, arguments, Ending::Denied, Vec::new())
+                    }
+                    Wanted::Answered(specs) => {
+                        let matchers = specs.iter().filter_map(|spec| spec.compile().ok());
+                        self.step(&called.tool, arguments, Ending::Answered, matchers.collect())
+                    }
+                }
+            });
+            if let Some(first) = steps.next() {
+                cases.push(self.case(answer.id.clone(), first, steps.collect()));
+            }
+        }
+        if cases.is_empty() {
+            let tool = self.tool.as_deref().unwrap_or("text");
+            let step = self.step(tool, Map::new(), Ending::Whatever, Vec::new());
+            cases.push(self.case(self.id.clone(), step, Vec::new()));
+        }
+        cases
     }
 
     fn step(

@@ -18,6 +18,8 @@ pub(crate) enum ServerCommand {
     Run(CheckArgs),
     /// Run a suite against a live server
     Test(Box<ServerTestArgs>),
+    /// Judge the recorded answers of an earlier run of a suite by the present suite, without the server
+    Score(ServerScoreArgs),
     /// Measure latency and throughput under load, with concurrent calls or at a fixed rate
     Load(Box<LoadArgs>),
     /// Check the tool definitions of a server without calling a tool
@@ -187,6 +189,37 @@ pub(crate) struct ServerTestArgs {
     #[command(flatten)]
     pub(crate) record: RecordArgs,
     /// The folder for the report and the run journal
+    #[arg(long, value_name = "DIR", default_value = "karat-report")]
+    pub(crate) out: PathBuf,
+    /// Also write FILE; the format follows from the extension (.json .html .md .xml .sarif .badge.json)
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub(crate) outputs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) form: FormatArgs,
+}
+
+#[derive(Args)]
+pub(crate) struct ServerScoreArgs {
+    /// The suite, in JSON or YAML; `-` reads stdin
+    pub(crate) suite: PathBuf,
+    /// The run journal of an earlier `karat server test` or `karat check`
+    /// (karat-report/journal/server-NAME.jsonl)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) journal: PathBuf,
+    /// The definitions of the tools, for metrics of their schemas: an answer to tools/list, its list, or a file
+    /// of `karat server drift --update`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tools: Option<PathBuf>,
+    /// The maximum fraction of cases without recorded answers to their requests
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    pub(crate) max_errors: f64,
+    /// Only cases with this tag; repeatable
+    #[arg(long, value_name = "TAG")]
+    pub(crate) tag: Vec<String>,
+    /// Only the case with this id
+    #[arg(long, value_name = "ID")]
+    pub(crate) case: Option<String>,
+    /// The folder for the report
     #[arg(long, value_name = "DIR", default_value = "karat-report")]
     pub(crate) out: PathBuf,
     /// Also write FILE; the format follows from the extension (.json .html .md .xml .sarif .badge.json)

@@ -393,7 +393,9 @@ fn help_shows_the_verbs_of_an_evaluation_and_not_the_earlier_arguments() {
             for hidden in ["PROJECT", "--partition", "--bundled", "--resume"] {
                 assert!(!shown.contains(hidden), "{hidden}: {shown}");
             }
-            assert!(shown.contains("\n  run "), "{shown}");
+            for verb in ["run", "score"] {
+                assert!(shown.contains(&format!("\n  {verb} ")), "{verb}: {shown}");
+            }
         }
         let wrong = scratch.karat(&[evaluation, "--no-such-option"]).expect(2).stderr;
         assert!(wrong.contains(&format!("Usage: karat {evaluation} ")), "{wrong}");

@@ -78,6 +78,7 @@ mod server_migration;
 mod server_notices;
 mod server_policies;
 mod server_relations;
+mod server_score;
 mod server_secrets;
 mod server_snapshots;
 mod server_state;

@@ -23,13 +23,10 @@ use crate::project;
 
 /// Runs the suite. Every case must pass.
 pub(crate) fn test(arguments: &ServerTestArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    let suite = match is_stdin(arguments) {
-        true if arguments.update => {
-            return Err(Stop::bad_input("--update: a suite from stdin has no snapshots"));
-        }
-        true => Suite::parse(Path::new("stdin.yaml"), &standard_input()?)?,
-        false => Suite::load(&arguments.suite)?,
-    };
+    if arguments.update && is_stdin(&arguments.suite) {
+        return Err(Stop::bad_input("--update: a suite from stdin has no snapshots"));
+    }
+    let suite = suite_of(&arguments.suite)?;
     let only = match arguments.last_failed {
         true => last_failed(arguments, &suite, terminal)?,
         false => BTreeSet::new(),
@@ -60,8 +57,16 @@ pub(crate) fn test(arguments: &ServerTestArgs, terminal: &Terminal) -> Result<Ex
     recording.finish(check::carry_out(&project, &run, terminal))
 }
 
-fn is_stdin(arguments: &ServerTestArgs) -> bool {
-    arguments.suite == Path::new("-")
+/// The suite of a path; `-` is standard input.
+pub(super) fn suite_of(path: &Path) -> Result<Suite, Stop> {
+    Ok(match is_stdin(path) {
+        true => Suite::parse(Path::new("stdin.yaml"), &standard_input()?)?,
+        false => Suite::load(path)?,
+    })
+}
+
+fn is_stdin(suite: &Path) -> bool {
+    suite == Path::new("-")
 }
 
 /// All of standard input, up to the size that a file may have.
@@ -109,7 +114,7 @@ fn last_failed(
 
 /// The name of the suite's file, as far as it can name an entry.
 fn name(arguments: &ServerTestArgs) -> String {
-    if is_stdin(arguments) {
+    if is_stdin(&arguments.suite) {
         return "stdin".to_owned();
     }
     let stem = arguments.suite.file_stem().unwrap_or_default().to_string_lossy();

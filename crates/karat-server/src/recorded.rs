@@ -1,0 +1,317 @@
+//! Scores the recorded answers of an earlier run by the suite as it is now, without starting anything.
+//!
+//! The journal of a run holds the requests of each case, as digests, and the answers. A case is judged by the
+//! answers only if it still makes these requests; otherwise it is not recorded, which is neither right nor wrong, and counts against
+//! the allowance for failures. Facts that only the server has, such as the definitions of its tools, are
+//! undefined unless it is given.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use karat_core::dataset::Digest;
+use karat_core::error::EvalError;
+use karat_core::evaluation::{
+    self, Common, Computes, Entry, Evaluation as _, Recording, RunContext,
+};
+use karat_core::journal::{self, Entry as Outcome, Identity, Outcome as Kept};
+use karat_core::kind::Kind;
+use karat_core::project::{AnyEntry, Running};
+use karat_core::report::{DatasetRef, Report};
+use karat_io::text::{count, first_few};
+use karat_mcp::{Definition, Redactor, Revision};
+
+use crate::asked::Fingerprints;
+use crate::cleanup;
+use crate::compliance::Contract;
+use crate::observation::CaseRun;
+use crate::suite::{Case, Suite, server};
+use crate::suites::{Config, Dataset, Facts, Suites, not_recorded};
+use crate::warnings::NAMED;
+
+/// Definitions of tools, with the file that has them.
+pub struct Definitions {
+    /// The file.
+    pub path: PathBuf,
+    /// The tools.
+    pub tools: Vec<Definition>,
+}
+
+/// A suite with the answers of an earlier run. It is measured like any other entry.
+pub struct Recorded {
+    entry: Entry<Suites>,
+    path: PathBuf,
+    identity: Identity,
+    answers: Vec<Outcome<CaseRun>>,
+    definitions: Option<Definitions>,
+}
+
+impl Recorded {
+    /// Reads the journal of an earlier run. The entry has the name and the seed of that run; `max_errors` is the
+    /// share of its cases that may lack recorded answers.
+    ///
+    /// # Errors
+    /// If the file is not the journal of a suite, or a setting is out of range.
+    pub fn load(
+        suite: Suite,
+        config: Config,
+        path: &Path,
+        definitions: Option<Definitions>,
+        max_errors: f64,
+    ) -> Result<Recorded, EvalError> {
+        let (identity, answers) = journal::recorded(path, &Kind::Suite)?;
+        let mut common = Common { seed: identity.seed, ..Common::named(identity.name.as_str()) };
+        common.gate.max_errors = (max_errors > 0.0).then_some(max_errors);
+        Suites::check(&config, &mut common)?;
+        common.validate()?;
+        let entry = Entry { common, config, data: Dataset::recorded(suite) };
+        Ok(Recorded { entry, path: path.to_owned(), identity, answers, definitions })
+    }
+
+    /// Judges the answers and makes the report.
+    fn report(&self, folder: &Path) -> Result<Report, EvalError> {
+        let Recorded { entry, answers, definitions, .. } = self;
+        let suite = entry.data.suite();
+        let all = match definitions {
+            Some(definitions) => suite.cases_for(&definitions.tools),
+            None => suite.cases_as_recorded(answers),
+        };
+        let cases = entry.config.select(&all)?;
+        let outcomes = outcomes(suite, &all, &cases, answers);
+        let redactor = secrets(suite, folder);
+        let withheld = withheld(&cases, &outcomes, &redactor);
+        let listed = listed(answers);
+        let known = self.known(&listed);
+        let revision = self.identity.system.settings.get("protocol");
+        let revision = revision.and_then(|name| Revision::of(name)).unwrap_or_default();
+        let contract = match known.tools.as_deref() {
+            Some(tools) => Contract::new(tools, revision).with_recorded(&listed),
+            None => Contract::recorded(&listed, revision),
+        };
+        let mut notes = self.notes(&all, &cases, &outcomes);
+        notes.extend(known.notes);
+        let shown = |outcome: &Outcome<CaseRun>| !withheld.contains(&outcome.id);
+        let (tidy, left): (Vec<Arc<Case>>, Vec<Outcome<CaseRun>>) = (cases.iter().zip(&outcomes))
+            .filter(|(_, outcome)| shown(outcome))
+            .map(|(case, outcome)| (Arc::clone(case), outcome.clone()))
+            .unzip();
+        notes.extend(cleanup::warning(&tidy, &left, &[]));
+        let tools = known.tools.unwrap_or_default();
+        let facts = Facts::recorded(contract, tools, redactor, notes, cases, withheld);
+        let Identity { system, runs, .. } = self.identity.clone();
+        evaluation::report_observed(
+            entry,
+            Recording { outcomes, facts, system, runs },
+            Some(folder),
+        )
+    }
+
+    /// The given definitions, as far as they can be those of the server that was recorded.
+    fn known(&self, listed: &BTreeMap<String, bool>) -> Known {
+        let Some(Definitions { path, tools }) = &self.definitions else { return Known::default() };
+        let shown = path.display();
+        let mut notes = Vec::new();
+        let given: BTreeSet<&str> = tools.iter().map(Definition::name).collect();
+        let lacking: Vec<&str> =
+            listed.keys().map(String::as_str).filter(|name| !given.contains(name)).collect();
+        if !lacking.is_empty() {
+            notes.push(format!(
+                "{shown} lacks tools that the recorded server had: {}",
+                first_few(&lacking, NAMED)
+            ));
+        }
+        // A tool that the server did not have then rejected nothing, whatever a later server has.
+        let new = |tool: &&Definition| {
+            !listed.contains_key(tool.name())
+                && calls(&self.answers).any(|name| name == tool.name())
+        };
+        let newer: Vec<&str> = tools.iter().filter(new).map(Definition::name).collect();
+        if !newer.is_empty() {
+            notes.push(format!(
+                "{shown} has tools that the recorded server lacked when they were called: {}",
+                first_few(&newer, NAMED)
+            ));
+        }
+        let tools = tools.iter().filter(|tool| !new(tool)).cloned().collect();
+        Known { tools: Some(tools), notes }
+    }
+
+    /// The notes of the report about the recording.
+    fn notes(
+        &self,
+        all: &[Arc<Case>],
+        cases: &[Arc<Case>],
+        outcomes: &[Outcome<CaseRun>],
+    ) -> Vec<String> {
+        let mut notes = Vec::new();
+        let (then, now) = (&self.identity.dataset, self.dataset());
+        let path = self.path.display();
+        if *then != now {
+            notes.push(format!(
+                "the suite changed after the run: {path} is of {} {}, and this is {} {}",
+                then.id, then.digest, now.id, now.digest
+            ));
+        }
+        let known: BTreeSet<&str> = all.iter().map(|case| case.id.as_str()).collect();
+        let removed: Vec<&str> = (self.answers.iter())
+            .map(|answer| answer.id.as_str())
+            .filter(|id| !known.contains(id))
+            .collect();
+        if !removed.is_empty() {
+            let cases = count(removed.len(), "case");
+            let named = first_few(&removed, NAMED);
+            notes.push(format!("{cases} of the run no longer in the suite: {named}"));
+        }
+        let open = not_recorded(outcomes);
+        if !open.is_empty() {
+            let ids: Vec<&str> = open.iter().map(|(id, _)| *id).collect();
+            let (open, all) = (ids.len(), cases.len());
+            notes.push(format!(
+                "not recorded, and not judged: {open} of {all} cases: {}",
+                first_few(&ids, NAMED)
+            ));
+        }
+        notes.push(format!(
+            "judged by the answers in {path}: restarts of the server, its conduct apart from answers, and the \
+             teardown of the suite were not recorded"
+        ));
+        notes
+    }
+}
+
+impl AnyEntry for Recorded {
+    fn kind(&self) -> Kind {
+        self.entry.kind()
+    }
+
+    fn common(&self) -> &Common {
+        &self.entry.common
+    }
+
+    fn dataset(&self) -> DatasetRef {
+        self.entry.dataset()
+    }
+
+    fn reads(&self) -> Vec<PathBuf> {
+        let tools = self.definitions.iter().map(|definitions| definitions.path.clone());
+        self.entry.reads().into_iter().chain([self.path.clone()]).chain(tools).collect()
+    }
+
+    fn computes(&self) -> Option<Computes> {
+        self.entry.computes()
+    }
+
+    fn run<'a>(&'a self, context: &'a RunContext<'a>) -> Running<'a> {
+        Box::pin(async { self.report(context.folder) })
+    }
+}
+
+/// The tools of the recorded server as far as they are given, and remarks on them.
+#[derive(Default)]
+struct Known {
+    tools: Option<Vec<Definition>>,
+    notes: Vec<String>,
+}
+
+/// One outcome for each case: its recorded answers, or the reason for which there are none.
+fn outcomes(
+    suite: &Suite,
+    all: &[Arc<Case>],
+    cases: &[Arc<Case>],
+    answers: &[Outcome<CaseRun>],
+) -> Vec<Outcome<CaseRun>> {
+    let prints = Fingerprints::of(suite, all);
+    let calls: BTreeMap<&str, _> =
+        all.iter().zip(&prints.cases).map(|(case, digest)| (case.id.as_str(), digest)).collect();
+    let found: BTreeMap<&str, &Outcome<CaseRun>> =
+        answers.iter().map(|answer| (answer.id.as_str(), answer)).collect();
+    let outcome = |case: &Arc<Case>| {
+        let why = match found.get(case.id.as_str()) {
+            None => "the journal has no answers to this case".to_owned(),
+            Some(answer) => match &answer.outcome {
+                Kept::Failure { .. } => return (*answer).clone(),
+                Kept::Answer(run) => {
+                    let calls = calls.get(case.id.as_str()).copied();
+                    match difference(case, run, (&prints.session, calls)) {
+                        None => return (*answer).clone(),
+                        Some(why) => why,
+                    }
+                }
+            },
+        };
+        let class = "not_recorded".to_owned();
+        let outcome = Kept::Failure { class, message: why };
+        Outcome { run: 0, id: case.id.clone(), nanos: 0, outcome }
+    };
+    cases.iter().map(outcome).collect()
+}
+
+/// The difference between the requests of a case and the recorded ones.
+fn difference(
+    case: &Case,
+    run: &CaseRun,
+    (session, calls): (&Digest, Option<&Digest>),
+) -> Option<String> {
+    let Some(asked) = &run.asked else {
+        let why =
+            "it was recorded by an earlier version of Karat, without fingerprints of its requests";
+        return Some(why.to_owned());
+    };
+    if asked.session != *session {
+        let why =
+            "the session is another one: `setup`, `hide_private`, `policies` or `protocol` changed";
+        return Some(why.to_owned());
+    }
+    let (then, now) = (run.attempts.len(), case.repeat as usize);
+    if then != now {
+        return Some(format!("it asks for {now} attempts, and {then} were recorded"));
+    }
+    (Some(&asked.calls) != calls).then(|| {
+        "its requests are not the recorded ones: its calls changed, or the calls that save values for them"
+            .to_owned()
+    })
+}
+
+/// The tools that the server is known to have had, each with whether it declared an output schema.
+fn listed(answers: &[Outcome<CaseRun>]) -> BTreeMap<String, bool> {
+    let asked = runs(answers).filter_map(|run| run.asked.as_ref());
+    asked.flat_map(|asked| asked.tools.clone()).collect()
+}
+
+/// The names of the tools that were called.
+fn calls(answers: &[Outcome<CaseRun>]) -> impl Iterator<Item = &str> {
+    // A run without fingerprints does not show which of its tools were listed.
+    let runs = runs(answers).filter(|run| run.asked.is_some());
+    let attempts = runs.flat_map(|run| &run.attempts);
+    let calls = attempts.flat_map(|attempt| &attempt.calls);
+    calls.filter(|called| called.feature.is_tool()).map(|called| called.tool.as_str())
+}
+
+fn runs(answers: &[Outcome<CaseRun>]) -> impl Iterator<Item = &CaseRun> {
+    answers.iter().filter_map(|answer| match &answer.outcome {
+        Kept::Answer(run) => Some(run),
+        Kept::Failure { .. } => None,
+    })
+}
+
+/// The secrets of the server that the suite names, if it names one that could be used here.
+fn secrets(suite: &Suite, folder: &Path) -> Redactor {
+    let found = suite.server.as_ref().and_then(|written| server::find(written, folder).ok());
+    found.and_then(|found| found.spec.redactor(Some(folder))).unwrap_or_default()
+}
+
+/// The cases whose texts had secrets of the server in the run, where these are unknown now: nothing that quotes
+/// them is shown.
+fn withheld(
+    cases: &[Arc<Case>],
+    outcomes: &[Outcome<CaseRun>],
+    redactor: &Redactor,
+) -> BTreeSet<String> {
+    let is_unknown = |(case, outcome): &(&Arc<Case>, &Outcome<CaseRun>)| {
+        let Kept::Answer(run) = &outcome.outcome else { return false };
+        let texts = format!("{case:?}");
+        run.asked.as_ref().is_some_and(|asked| asked.has_secrets) && redactor.hide(&texts) == texts
+    };
+    let unknown = cases.iter().zip(outcomes).filter(is_unknown);
+    unknown.map(|(case, _)| case.id.clone()).collect()
+}
