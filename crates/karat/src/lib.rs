@@ -17,12 +17,11 @@ mod work;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use karat_core::kind::Evaluation;
 
 use crate::cli::{
-    AgentCommand, BaselineCommand, Cli, Command, DetectionArgs, DetectionCommand,
-    ResilienceCommand, RetrievalArgs, RetrievalCommand, ScoreCommand, ServerCommand,
+    AgentCommand, BaselineCommand, Command, DetectionArgs, DetectionCommand, ResilienceCommand,
+    RetrievalArgs, RetrievalCommand, ScoreCommand, ServerCommand,
 };
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
@@ -39,8 +38,12 @@ pub fn main() -> ExitCode {
         let _ = std::io::stdout().write_all(version::verbose().as_bytes());
         return ExitCode::SUCCESS;
     }
-    let cli = Cli::parse();
+    let (cli, hints) =
+        cli::parse(std::env::args_os().collect()).unwrap_or_else(|error| error.exit());
     let terminal = Terminal::new(cli.face);
+    for hint in hints {
+        terminal.renamed(&hint.earlier, &hint.present);
+    }
     let exit = match run(&cli.command, &terminal) {
         Ok(exit) => exit,
         Err(stop) => {
