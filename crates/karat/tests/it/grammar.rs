@@ -317,9 +317,10 @@ fn every_earlier_command_and_option_is_still_understood() {
             assert!(words.contains(present), "{command} {option}: {help}");
             assert!(!words.contains(earlier), "{command} {option}: {help}");
             // It is read: what is refused is the option after it.
-            for earlier in
-                [vec![(*earlier).to_owned(), (*value).to_owned()], vec![format!("{earlier}={value}")]]
-            {
+            for earlier in [
+                vec![(*earlier).to_owned(), (*value).to_owned()],
+                vec![format!("{earlier}={value}")],
+            ] {
                 let given = command.split(' ').map(str::to_owned).chain(earlier);
                 let given: Vec<String> = given.chain(["--no-such-option".to_owned()]).collect();
                 let given: Vec<&str> = given.iter().map(String::as_str).collect();
