@@ -54,7 +54,7 @@ def growth(team):
             })  # fmt: skip
         both = lambda words: [([word.format(count) for word in words], folder) for count in (5_000, 20_000)]  # noqa: E731
         measured("lint of 20,000 tools", 5, *both(["server", "lint", "--", "python3", "server{}.py"]))
-        measured("lock of 20,000 tools", 5, *both(["corpus", "lock", "corpus{}.json", "--out", "lock{}.json"]))
+        measured("lock of 20,000 tools", 5, *both(["corpus", "lock", "corpus{}.json", "--output", "lock{}.json"]))
         measured("a trace of 20,000 calls", 2, *both(["agent", "score", "trace{}.jsonl", "-q"]))
         measured("20,000 calls in any order", 2, *both(["agent", "score", "any{}.jsonl", "-q"]))
         measured("search in 20,000 tools", 10, *both(["retrieval", "run", "--corpus", "corpus{}.json", "--golden", "golden{}.jsonl", "--out", "out{}"]))
@@ -87,7 +87,7 @@ def endless(team):
     with scratch() as folder:
         servers = {"list": ENDLESS_LIST, "notes": ENDLESS_NOTES, "line": ENDLESS_LINE, "errors": ENDLESS_ERRORS, "slow": SLOW_PAGES}
         write(folder, {f"{name}.py": code for name, code in servers.items()})
-        limits = ["--timeout-ms", "3000", "--start-timeout-ms", "5000"]
+        limits = ["--timeout", "3s", "--start-timeout", "5s"]
         for name in servers:
             for words in (["lint"], ["call", "--tool", "t", "--record", f"{name}.jsonl"]):
                 known = limits if words[0] == "call" else limits[2:]

@@ -28,7 +28,7 @@ FILES = {
     "r.html": ["check", "-o", "r.html"],
     "r.badge.json": ["check", "-o", "r.badge.json"],
     "r.score-report.json": ["check", "-o", "r.score-report.json"],
-    "lock.json": ["corpus", "lock", "tools.json", "--out", "lock.json"],
+    "lock.json": ["corpus", "lock", "tools.json", "--output", "lock.json"],
     "qrels": ["retrieval", "export-trec", "--corpus", "tools.json", "--golden", "golden.jsonl", "--qrels", "qrels"],
     "session.jsonl": ["server", "call", "--tool", "add", "--input", '{"a":1,"b":2}', "--record", "session.jsonl", "--", "{karat}", "demo-server"],
     "suite.yaml": ["server", "suggest", "-o", "suite.yaml", "--", "{karat}", "demo-server"],

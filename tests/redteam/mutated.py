@@ -50,7 +50,7 @@ def made(team, folder):
     write(folder, project)
     call = ["server", "call", "--tool", "add", "--input", '{"a":1,"b":2}', "--record", "session.jsonl", "--", team.karat, "demo-server"]
     for words in (
-        ["baseline", "update"], ["check", "--history=history.sqlite"], ["corpus", "lock", "tools.json", "--out", "lock.json"], call,
+        ["baseline", "update"], ["check", "--history=history.sqlite"], ["corpus", "lock", "tools.json", "--output", "lock.json"], call,
         ["check", "--partition", "hash:1/1", "--out", "part"],
         ["retrieval", "export-trec", "--corpus", "tools.json", "--golden", "golden.jsonl", "--qrels", "qrels", "--run", "trec.run", "--rankings", "karat-report/journal/retrieval-r.jsonl"],
     ):  # fmt: skip
@@ -76,7 +76,7 @@ def kinds(team, own):
         "rankings": ([own[journal], *corpus("rankings")], "rankings.jsonl", [[*score, "rankings.jsonl"]]),
         "threat corpus": ([b"".join(threat), *corpus("threats")], "threats.jsonl", [["detection", "score", "--corpus", "threats.jsonl", "--verdicts", "verdicts"], ["corpus", "verify", "threats.jsonl"]]),
         "verdicts": (corpus("verdicts"), "verdicts", [["detection", "score", "--corpus", "threats.jsonl", "--verdicts", "verdicts"]]),
-        "suite": (corpus("suite"), "suite.yaml", [["server", "test", "suite.yaml", "--timeout-ms", "2000", *demo]]),
+        "suite": (corpus("suite"), "suite.yaml", [["server", "test", "suite.yaml", "--timeout", "2s", *demo]]),
         "traces": (shapes, "traces.jsonl", [["agent", "score", "traces.jsonl"], ["agent", "diff", "traces.jsonl", "traces.jsonl"]]),
         "tasks": ([lines([{"id": "a", "input": "x", "expect": {"calls": [{"name": "add"}], "answer": {"number": 1}}}]).encode(), *corpus("yaml")], "tasks.yaml", [["agent", "score", "good.jsonl", "--tasks", "tasks.yaml"]]),
         "report": ([own[report], *corpus("report")], "r.json", [["compare", "r.json", report], ["comment", "r.json"], ["history", "add", "r.json", "--db", "new.sqlite"]]),
@@ -88,7 +88,7 @@ def kinds(team, own):
         "recorded runs": (corpus("attacked_runs"), "runs.jsonl", [["resilience", "score", "--format", "native", "runs.jsonl"]]),
         "manifest": (corpus("manifest"), "frozen/manifest.toml", [["corpus", "verify", "frozen"]]),
         "lock": ([own["lock.json"]], "lock.json", [["corpus", "verify", "tools.json", "--lock", "lock.json"]]),
-        "list of servers": ([json.dumps({"mcpServers": {"demo": {"command": team.karat, "args": ["demo-server"]}}}).encode(), *corpus("servers")], "mcp.json", [["server", "lint", "--start-timeout-ms", "2000", "--config", "mcp.json", "--server", "demo"]]),
+        "list of servers": ([json.dumps({"mcpServers": {"demo": {"command": team.karat, "args": ["demo-server"]}}}).encode(), *corpus("servers")], "mcp.json", [["server", "lint", "--start-timeout", "2s", "--config", "mcp.json", "--server", "demo"]]),
         "recording": ([own["session.jsonl"], *corpus("recording")], "session.jsonl", [["demo-server", "--replay", "session.jsonl"], ["agent", "score", "session.jsonl"]]),
         "TREC": ([own["qrels"], own["trec.run"], *corpus("trec")], "qrels", [["retrieval", "trec", "--qrels", "qrels", "--run", "trec.run"], ["retrieval", "trec", "--qrels", "trec.run", "--run", "qrels"]]),
         "compressed": ([gzip.compress(own["golden.jsonl"]), lzma.compress(own["golden.jsonl"]), *corpus("json_lines")], "golden.jsonl", [["check"]]),

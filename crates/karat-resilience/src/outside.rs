@@ -27,6 +27,8 @@ use crate::world::Call;
 const MAX_OUTPUT: u64 = 1 << 20;
 /// The file with the traces that `karat agent run` writes.
 const TRACES: &str = "traces.jsonl";
+/// The longest time that `karat agent run` takes for a run.
+const MAX_SECONDS: u64 = 86_400;
 
 /// A model behind an endpoint, driven by `karat agent run`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,11 +48,11 @@ impl ModelConfig {
     /// The command that lets the model work on a task.
     pub(crate) fn command(&self, program: String, seconds: u64) -> Vec<String> {
         let api = self.api.as_deref().unwrap_or("openai");
-        let seconds = seconds.to_string();
+        let limit = format!("{}s", seconds.min(MAX_SECONDS));
         let mut command = vec![program];
         let words = ["agent", "run", "{tasks}", "--config", "{config}", "--model", &self.name];
         command.extend(words.map(str::to_owned));
-        let words = ["--endpoint", &self.endpoint, "--api", api, "--max-seconds", &seconds];
+        let words = ["--endpoint", &self.endpoint, "--api", api, "--max-time", &limit];
         command.extend(words.map(str::to_owned));
         let words = ["--out", "{folder}/report", "--traces", "{folder}/traces.jsonl"];
         command.extend(words.map(str::to_owned));

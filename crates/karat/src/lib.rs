@@ -17,12 +17,11 @@ mod work;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use karat_core::kind::Evaluation;
 
 use crate::cli::{
-    AgentCommand, BaselineCommand, Cli, Command, DetectionArgs, DetectionCommand,
-    ResilienceCommand, RetrievalArgs, RetrievalCommand, ScoreCommand, ServerCommand,
+    AgentCommand, BaselineCommand, Command, DetectionArgs, DetectionCommand, ResilienceCommand,
+    RetrievalArgs, RetrievalCommand, ScoreCommand, ServerCommand,
 };
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
@@ -37,8 +36,14 @@ pub fn main() -> ExitCode {
     karat_mcp::auth::install_prompt(commands::server::show_prompt);
     let exit = ended(match version::is_asked_for(std::env::args_os()) {
         true => face::printed(face::write_out(version::verbose().as_bytes())).map(|()| Exit::Pass),
-        false => match Cli::try_parse() {
-            Ok(cli) => run(&cli.command, &Terminal::new(cli.face)),
+        false => match cli::parse(std::env::args_os().collect()) {
+            Ok((cli, hints)) => {
+                let terminal = Terminal::new(cli.face);
+                for hint in hints {
+                    terminal.renamed(&hint.earlier, &hint.present);
+                }
+                run(&cli.command, &terminal)
+            }
             Err(answer) => answered(&answer),
         },
     });

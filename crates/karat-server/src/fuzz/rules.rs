@@ -18,7 +18,7 @@ pub(super) const HANG: Rule = Rule {
     severity: Severity::Error,
     summary: "an input is not answered within the time limit, and neither is a ping",
     help: "A client, and its user, wait until the client gives up. Limit the work by the size of the \
-           input and by time, and refuse the rest. --timeout-ms sets the time limit of a call.",
+           input and by time, and refuse the rest. --timeout sets the time limit of a call.",
 };
 /// The server is busy for too long, but alive.
 pub(super) const SLOW: Rule = Rule {
@@ -26,7 +26,7 @@ pub(super) const SLOW: Rule = Rule {
     severity: Severity::Warning,
     summary: "an input is not answered within the time limit, while the server answers pings",
     help: "It may be waiting on purpose (polling), or work for too long. Say in the description how long \
-           it takes, send progress, or limit the work. --timeout-ms sets the time limit of a call.",
+           it takes, send progress, or limit the work. --timeout sets the time limit of a call.",
 };
 /// The result breaks the protocol or the tool's own schema.
 pub(super) const INVALID_RESULT: Rule = Rule {

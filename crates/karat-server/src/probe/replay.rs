@@ -9,6 +9,8 @@ use karat_mcp::auth::AuthSpec;
 use karat_mcp::{Elicitation, Engine, Policies, Roots, Sampling, ServerSpec};
 use serde_json::{Map, Value};
 
+use crate::probe::time::Time;
+
 /// The default time limits of `karat server call`, and of `karat server attack`.
 const CALL_TIMEOUTS_MS: (u64, u64) = (30_000, 30_000);
 pub(crate) const ATTACK_TIMEOUTS_MS: (u64, u64) = (15_000, 30_000);
@@ -18,10 +20,10 @@ const MAX_LINE: usize = 64 << 10;
 /// The flags for the time limits of a call and of a start, in milliseconds, where they are not the
 /// defaults of the command.
 pub(crate) fn timeout_flags(limits: (u64, u64), defaults: (u64, u64)) -> Vec<String> {
-    let flags =
-        [("--timeout-ms", limits.0, defaults.0), ("--start-timeout-ms", limits.1, defaults.1)];
+    let flags = [("--timeout", limits.0, defaults.0), ("--start-timeout", limits.1, defaults.1)];
     let unusual = flags.iter().filter(|(_, limit, default)| limit != default);
-    unusual.flat_map(|(flag, limit, _)| [(*flag).to_owned(), limit.to_string()]).collect()
+    let written = |limit: u64| Time::from_millis(limit).to_string();
+    unusual.flat_map(|(flag, limit, _)| [(*flag).to_owned(), written(*limit)]).collect()
 }
 
 /// `karat server call …` for these arguments and time limits; `redact` takes secrets out of each word.

@@ -6,9 +6,11 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use karat_agent::TraceFormat;
 use karat_core::partition::Partition;
+use karat_server::probe::time::Time;
 
 use super::check::{CheckArgs, FormatArgs};
 use super::given::Given;
+use super::times::{DAY, NONE, SECOND, time, whole_seconds};
 
 #[derive(Subcommand)]
 pub(crate) enum AgentCommand {
@@ -143,7 +145,7 @@ pub(crate) struct AgentUpgradeArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) prices: Option<PathBuf>,
     /// The number of tasks that may newly fail
-    #[arg(long, value_name = "COUNT", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) max_lost: usize,
     /// Fail if the mean cost grows by more than this fraction, such as 0.2
     #[arg(long, value_name = "SHARE")]
@@ -202,8 +204,8 @@ pub(crate) struct LiveArgs {
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
     /// The maximum time of one run
-    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
-    pub(crate) max_seconds: u64,
+    #[arg(long, value_name = "TIME", default_value = "300s", value_parser = whole_seconds(SECOND, DAY))]
+    pub(crate) max_time: Time,
     /// The maximum cost of one run, by --price
     #[arg(long, value_name = "AMOUNT", requires = "price")]
     pub(crate) max_cost: Option<f64>,
@@ -229,11 +231,11 @@ pub(crate) struct LiveArgs {
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
     pub(crate) max_errors: f64,
     /// The time limit for one answer of the endpoint
-    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
-    pub(crate) timeout: u64,
+    #[arg(long, value_name = "TIME", default_value = "120s", value_parser = time(SECOND, DAY))]
+    pub(crate) timeout: Time,
     /// The delay before the first retry of a busy endpoint; doubled each time
-    #[arg(long, value_name = "MILLISECONDS", default_value_t = 500)]
-    pub(crate) retry_pause_ms: u64,
+    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = time(NONE, DAY))]
+    pub(crate) retry_pause: Time,
 }
 
 #[derive(Args)]
@@ -383,7 +385,7 @@ pub(crate) struct AgentJudgeArgs {
     #[arg(long, value_name = "VARIABLE")]
     pub(crate) key_env: Option<String>,
     /// The number of votes on each unit
-    #[arg(long, value_name = "K", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = 3)]
     pub(crate) votes: u32,
     /// The temperature
     #[arg(long, value_name = "T", default_value_t = 0.0)]
@@ -395,8 +397,8 @@ pub(crate) struct AgentJudgeArgs {
     #[arg(long, value_name = "N", default_value_t = 512)]
     pub(crate) answer_tokens: u64,
     /// The time limit for one answer of the endpoint
-    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
-    pub(crate) timeout: u64,
+    #[arg(long, value_name = "TIME", default_value = "120s", value_parser = time(SECOND, DAY))]
+    pub(crate) timeout: Time,
     /// The file for the verdicts
     #[arg(long, value_name = "FILE")]
     pub(crate) verdicts: PathBuf,

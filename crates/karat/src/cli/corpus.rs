@@ -4,8 +4,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use karat_server::probe::time::Time;
 
 use super::target::{ReachArgs, SERVER};
+use super::times::{HOUR, SECOND, time};
 
 #[derive(Subcommand)]
 pub(crate) enum CorpusCommand {
@@ -31,7 +33,7 @@ pub(crate) struct ImportCorpusArgs {
     /// Tools or documents: JSON, JSON Lines, a tools/list result, or the folder of a BEIR dataset
     pub(crate) corpus: PathBuf,
     /// The folder for tools/ and golden/
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
     /// Queries: JSON Lines with labels, or lines of id, tab and text
     #[arg(long, value_name = "FILE")]
@@ -55,7 +57,7 @@ pub(crate) struct FreezeArgs {
     #[arg(long, value_name = "DATASET")]
     pub(crate) into: Option<PathBuf>,
     /// Take golden/ and groups/ from this folder, or its query files [default: the previous version]
-    #[arg(long, value_name = "FOLDER", requires = "into")]
+    #[arg(long, value_name = "DIR", requires = "into")]
     pub(crate) golden: Option<PathBuf>,
     /// Do not carry over the previous version's queries
     #[arg(long, requires = "into", conflicts_with = "golden")]
@@ -89,8 +91,8 @@ pub(crate) struct LockArgs {
     /// A dataset folder, a captured folder, a corpus file, or bundled:tools/v1
     pub(crate) corpus: PathBuf,
     /// The lock file [default: stdout]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) out: Option<PathBuf>,
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Args)]
@@ -124,7 +126,7 @@ const NOT_OF_A_LIST: [&str; 12] = [
 #[command(group = clap::ArgGroup::new("source").required(true).multiple(true))]
 pub(crate) struct CaptureArgs {
     /// The folder of the snapshot; it must be empty or not exist
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
     /// A list of servers to start, each in a bubblewrap sandbox without network, such as
     /// datasets/real-servers/v2/servers.toml
@@ -132,7 +134,7 @@ pub(crate) struct CaptureArgs {
     #[arg(conflicts_with_all = NOT_OF_A_LIST)]
     pub(crate) list: Option<PathBuf>,
     /// The folder with the installed servers of the list, each in a subfolder with its name
-    #[arg(long, value_name = "FOLDER", requires = "list")]
+    #[arg(long, value_name = "DIR", requires = "list")]
     pub(crate) installed: Option<PathBuf>,
     /// A config file of MCP servers: mcp.json, .vscode/mcp.json, claude_desktop_config.json …
     #[arg(help_heading = SERVER, long, value_name = "FILE", group = "source", conflicts_with_all = ["url", "command"])]
@@ -153,12 +155,12 @@ pub(crate) struct CaptureArgs {
     pub(crate) name: Option<String>,
     #[command(flatten)]
     pub(crate) reach: ReachArgs,
-    /// The time limit for each server, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
-    pub(crate) timeout: u64,
+    /// The time limit for each server
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time(SECOND, HOUR))]
+    pub(crate) timeout: Time,
     /// The number of servers to capture concurrently
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
-    pub(crate) parallel: u16,
+    pub(crate) concurrency: u16,
     /// Write the snapshot even if some servers failed
     #[arg(long)]
     pub(crate) keep_going: bool,
@@ -196,16 +198,16 @@ pub(crate) struct ServeArgs {
     pub(crate) http: Option<SocketAddr>,
     /// Write a config file for a proxy that uses the servers. With --stdio, only write it: the proxy
     /// starts the servers
-    #[arg(long, value_name = "KIND", requires = "out")]
+    #[arg(long, value_name = "KIND", requires = "output")]
     pub(crate) proxy_config: Option<ProxyConfig>,
     /// The path of the config file
-    #[arg(long, value_name = "FILE", requires = "proxy_config")]
-    pub(crate) out: Option<PathBuf>,
+    #[arg(short, long, value_name = "FILE", requires = "proxy_config")]
+    pub(crate) output: Option<PathBuf>,
     /// The address on which the proxy listens
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     pub(crate) proxy_listen: SocketAddr,
     /// The proxy's data folder [default: next to the config file]
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "DIR")]
     pub(crate) proxy_data: Option<PathBuf>,
     /// The key of the proxy's HTTP search
     #[arg(

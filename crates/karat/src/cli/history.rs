@@ -115,7 +115,7 @@ pub(crate) struct DashboardArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) db: Option<PathBuf>,
     /// The port on 127.0.0.1; 0 for a free one
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
     pub(crate) port: u16,
     /// Open the dashboard in a browser
     #[arg(long)]

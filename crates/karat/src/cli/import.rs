@@ -14,12 +14,12 @@ pub(crate) struct ImportArgs {
     #[arg(value_name = "PATH", required_unless_present = "list")]
     pub(crate) paths: Vec<PathBuf>,
     /// The folder to write; it must be empty or not exist
-    #[arg(short, long, value_name = "DIR", required_unless_present = "list")]
-    pub(crate) output: Option<PathBuf>,
+    #[arg(short = 'o', long, value_name = "DIR", required_unless_present = "list")]
+    pub(crate) out: Option<PathBuf>,
     /// Import even if some files are missing
     #[arg(long)]
     pub(crate) partial: bool,
     /// List the benchmarks with their files, licences and reproduced figures
-    #[arg(long, conflicts_with_all = ["name", "paths", "output", "partial"])]
+    #[arg(long, conflicts_with_all = ["name", "paths", "out", "partial"])]
     pub(crate) list: bool,
 }

@@ -26,6 +26,15 @@ pub(crate) struct InitArgs {
     /// The URL of your server or search [default: the built-in one]
     #[arg(long, value_name = "URL", conflicts_with = "command")]
     pub(crate) url: Option<String>,
+    /// An environment variable for the command; repeatable. Secrets are refused: write KEY='${NAME}'
+    #[arg(short = 'e', long = "env", value_name = "KEY=VALUE", requires = "command")]
+    pub(crate) env: Vec<String>,
+    /// A header of each request to the URL; repeatable. Secrets are refused: write 'NAME: ${NAME}'
+    #[arg(long = "header", value_name = "NAME: VALUE", requires = "url")]
+    pub(crate) headers: Vec<String>,
+    /// The working folder of the server; karat.toml gets its path from the project
+    #[arg(long, value_name = "DIR", requires = "command")]
+    pub(crate) cwd: Option<PathBuf>,
     /// The command that starts your server, search or scanner [default: the built-in one]
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,

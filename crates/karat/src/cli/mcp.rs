@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use karat_server::probe::time::Time;
+
+use super::times::{DAY, SECOND, time};
 
 #[derive(Args)]
 pub(crate) struct McpArgs {
@@ -12,8 +15,7 @@ pub(crate) struct McpArgs {
     /// config files
     #[arg(long)]
     pub(crate) allow_run: bool,
-    /// The time limit for one run, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    pub(crate) time_limit: u64,
+    /// The time limit for one run
+    #[arg(long, value_name = "TIME", default_value = "600s", value_parser = time(SECOND, DAY))]
+    pub(crate) time_limit: Time,
 }

@@ -5,6 +5,7 @@ mod agent;
 mod check;
 mod corpus;
 mod detection;
+mod earlier;
 mod given;
 mod history;
 mod import;
@@ -17,6 +18,7 @@ mod retrieval;
 mod search;
 mod server;
 mod target;
+mod times;
 
 use std::path::PathBuf;
 
@@ -26,6 +28,7 @@ pub(crate) use agent::*;
 pub(crate) use check::*;
 pub(crate) use corpus::*;
 pub(crate) use detection::*;
+pub(crate) use earlier::parse;
 pub(crate) use history::*;
 pub(crate) use import::*;
 pub(crate) use init::*;
@@ -266,4 +269,89 @@ pub(crate) enum Document {
 pub(crate) struct CompletionsArgs {
     /// The shell
     pub(crate) shell: clap_complete::Shell,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::any::TypeId;
+    use std::collections::BTreeMap;
+
+    use clap::{Arg, CommandFactory as _};
+    use karat_server::probe::time::Time;
+
+    use super::*;
+
+    /// The options whose name has a word of time in it but whose value is not a time, with the reason.
+    const NOT_A_TIME: [(&str, &str); 2] = [
+        ("limit", "a bound of a sandbox, WHAT=AMOUNT"),
+        ("max-time-growth", "a share, as that of the cost"),
+    ];
+
+    /// Every option of every command, with the words of the command.
+    fn options() -> Vec<(String, Arg)> {
+        fn collect(path: &str, command: &clap::Command, into: &mut Vec<(String, Arg)>) {
+            let options = command.get_arguments().filter(|option| option.get_long().is_some());
+            into.extend(options.map(|option| (path.to_owned(), option.clone())));
+            for inner in command.get_subcommands() {
+                collect(&format!("{path} {}", inner.get_name()), inner, into);
+            }
+        }
+        let mut all = Vec::new();
+        collect("karat", &Cli::command(), &mut all);
+        assert!(all.len() > 200, "{} options", all.len());
+        all
+    }
+
+    fn value_names(option: &Arg) -> Vec<&str> {
+        option.get_value_names().unwrap_or_default().iter().map(|name| name.as_str()).collect()
+    }
+
+    #[test]
+    fn an_option_that_is_about_a_time_takes_one() {
+        let mut found = BTreeMap::new();
+        for (command, option) in options() {
+            let name = option.get_long().unwrap_or_default();
+            let words = ["time", "timeout", "limit", "pause", "duration", "seconds", "ms"];
+            let about_time = name.split('-').any(|word| words.contains(&word));
+            let is_time = option.get_value_parser().type_id() == TypeId::of::<Time>();
+            let shown = value_names(&option);
+            assert_eq!(is_time, shown == ["TIME"], "{command} --{name} {shown:?}");
+            let exempt = NOT_A_TIME.iter().find(|(exempt, _)| *exempt == name);
+            assert!(!about_time || is_time != exempt.is_some(), "{command} --{name} {shown:?}");
+            for value in option.get_default_values().iter().filter(|_| is_time) {
+                let value = value.to_string_lossy();
+                assert!(value.parse::<Time>().is_ok(), "{command} --{name}: {value} has no unit");
+            }
+            if about_time {
+                *found.entry(name.to_owned()).or_insert(0) += 1;
+            }
+        }
+        for (exempt, _) in NOT_A_TIME {
+            assert!(found.contains_key(exempt), "there is no --{exempt}");
+        }
+        assert!(found["timeout"] > 10 && found["start-timeout"] > 10, "{found:?}");
+    }
+
+    #[test]
+    fn one_thing_has_one_name() {
+        for (command, option) in options() {
+            let name = option.get_long().unwrap_or_default();
+            assert_ne!(name, "parallel", "{command}: it is --concurrency");
+            let shown = value_names(&option);
+            assert!(
+                !shown.iter().any(|name| ["FOLDER", "SECONDS", "MS"].contains(name)),
+                "{command} --{name}"
+            );
+            match name {
+                "out" => assert_eq!(shown, ["DIR"], "{command}: a file is --output"),
+                "output" => {
+                    assert_eq!(shown, ["FILE"], "{command}: a folder is --out");
+                    assert_eq!(option.get_short(), Some('o'), "{command} --output");
+                }
+                "port" => assert_eq!(shown, ["PORT"], "{command}"),
+                "env" => assert_eq!(option.get_short(), Some('e'), "{command}"),
+                _ => {}
+            }
+        }
+    }
 }

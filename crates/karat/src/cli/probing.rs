@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use karat_server::probe::time::Time;
 
 use super::check::FormatArgs;
 use super::target::{CallTimes, FindingArgs, ProbeTimes, RecordArgs, TargetArgs};
+use super::times::{DAY, MILLISECOND, time};
 
 /// The way a server is called with arguments that it may not expect.
 #[derive(Args)]
@@ -31,9 +33,9 @@ pub(crate) struct ProbeArgs {
     pub(crate) seed: u64,
     #[command(flatten)]
     pub(crate) times: ProbeTimes,
-    /// Stop after this many seconds and report the results so far [default: 300 for fuzz, 600 for attack]
-    #[arg(long, value_name = "SECONDS")]
-    pub(crate) time_limit: Option<u64>,
+    /// Stop after this time and report the results so far [default: 300s for fuzz, 600s for attack]
+    #[arg(long, value_name = "TIME", value_parser = time(MILLISECOND, DAY))]
+    pub(crate) time_limit: Option<Time>,
     #[command(flatten)]
     pub(crate) findings: FindingArgs,
     /// Write the report to this file; the format follows from the extension (.json .html .md .xml .sarif
@@ -51,9 +53,9 @@ pub(crate) struct FuzzArgs {
     /// The number of inputs for each tool
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) cases: usize,
-    /// The time limit for the inputs of each tool, in seconds, and again for shrinking
-    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
-    pub(crate) tool_time_limit: u64,
+    /// The time limit for the inputs of each tool, and again for shrinking
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time(MILLISECOND, DAY))]
+    pub(crate) tool_time_limit: Time,
     /// The maximum number of calls to shrink a failing input; 0 disables shrinking
     #[arg(long, value_name = "N", default_value_t = 60)]
     pub(crate) shrink_calls: usize,

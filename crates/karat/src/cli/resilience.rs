@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use karat_server::probe::time::Time;
 
 use super::agent::ModelApi;
 use super::check::CheckArgs;
 use super::given::Given;
+use super::times::{DAY, HOUR, SECOND, time, whole_seconds};
 
 #[derive(Subcommand)]
 pub(crate) enum ResilienceCommand {
@@ -93,9 +95,9 @@ pub(crate) struct WorldArgs {
     /// MCP server, {config} a file with mcpServers, {folder} a folder for files
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["agent", "model"])]
     pub(crate) agent_command: Option<String>,
-    /// The time limit for a task of a model or program, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86400))]
-    pub(crate) agent_seconds: u64,
+    /// The time limit for a task of a model or program
+    #[arg(long, value_name = "TIME", default_value = "300s", value_parser = whole_seconds(SECOND, DAY))]
+    pub(crate) agent_timeout: Time,
     /// Replay the calls of this recording (from --record) instead of running an agent
     #[arg(long, value_name = "FILE", conflicts_with_all = ["agent", "model", "agent_command"])]
     pub(crate) replay: Option<PathBuf>,
@@ -132,10 +134,10 @@ pub(crate) struct WorldArgs {
     pub(crate) runs: u16,
     /// The number of concurrent runs
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
-    pub(crate) parallel: u16,
-    /// The time limit for a call, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u16).range(1..=3600))]
-    pub(crate) timeout: u16,
+    pub(crate) concurrency: u16,
+    /// The time limit for a call
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time(SECOND, HOUR))]
+    pub(crate) timeout: Time,
     /// Fail if a metric is below this, such as utility.benign=0.8; repeatable
     #[arg(long, value_name = "METRIC=VALUE")]
     pub(crate) min: Vec<String>,

@@ -49,7 +49,7 @@ pub(crate) struct RetrievalRunArgs {
 #[derive(Args)]
 pub(crate) struct ToolsArgs {
     /// A dataset folder [default: bundled:tools/v1]
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["corpus", "golden"])]
+    #[arg(long, value_name = "DATASET", conflicts_with_all = ["corpus", "golden"])]
     pub(crate) dataset: Option<String>,
     /// The tool corpus, in Karat's format or the public one; requires --golden
     #[arg(long, value_name = "FILE", requires = "golden")]
@@ -111,7 +111,7 @@ pub(crate) struct FitnessArgs {
     pub(crate) metric: String,
     /// The number of results to score
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=10_000))]
-    pub(crate) limit: u16,
+    pub(crate) results: u16,
 }
 
 #[derive(Args)]

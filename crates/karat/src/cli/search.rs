@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use karat_server::probe::time::Time;
 
 use super::retrieval::ToolsArgs;
 use super::target::TargetArgs;
+use super::times::{HOUR, SECOND, time};
 
 /// A search to measure without a project: an endpoint, a program, a tool of a server, an engine.
 #[derive(Args)]
@@ -53,7 +55,7 @@ pub(crate) struct RealServersArgs {
     /// after verifying them against their lock
     #[arg(
         long,
-        value_name = "FOLDER",
+        value_name = "DIR",
         num_args = 0..=1,
         default_missing_value = "target/real-servers",
         conflicts_with_all = ["dataset", "corpus"]
@@ -61,17 +63,17 @@ pub(crate) struct RealServersArgs {
     pub(crate) real_servers: Option<PathBuf>,
     /// A folder NAME/vN with servers.toml, lock.json and queries/ [default: the bundled
     /// real-servers/v2]
-    #[arg(long, value_name = "FOLDER", requires = "real_servers")]
+    #[arg(long, value_name = "DIR", requires = "real_servers")]
     pub(crate) locked: Option<PathBuf>,
     /// Save the captured tools and their queries as a dataset in this folder
-    #[arg(long, value_name = "FOLDER", requires = "real_servers")]
+    #[arg(long, value_name = "DIR", requires = "real_servers")]
     pub(crate) keep: Option<PathBuf>,
-    /// The time limit for each real server to list its tools, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 180, requires = "real_servers",
-        value_parser = clap::value_parser!(u64).range(1..=3600))]
-    pub(crate) start_timeout: u64,
+    /// The time limit for each real server to list its tools
+    #[arg(long, value_name = "TIME", default_value = "180s", requires = "real_servers",
+        value_parser = time(SECOND, HOUR))]
+    pub(crate) start_timeout: Time,
     /// The number of real servers to start concurrently
     #[arg(long, value_name = "N", default_value_t = 2, requires = "real_servers",
         value_parser = clap::value_parser!(u16).range(1..=64))]
-    pub(crate) parallel: u16,
+    pub(crate) concurrency: u16,
 }

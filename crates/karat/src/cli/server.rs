@@ -4,12 +4,14 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use karat_server::probe::time::Time;
 
 use super::check::{CheckArgs, FormatArgs};
 use super::probing::{AttackArgs, CallArgs, FuzzArgs};
 use super::target::{
     CallTimes, DraftTimes, FailOn, FindingArgs, RecordArgs, ScanTimes, TargetArgs,
 };
+use super::times::{DAY, MILLISECOND, NONE, latency, time};
 
 #[derive(Subcommand)]
 pub(crate) enum ServerCommand {
@@ -254,15 +256,15 @@ pub(crate) struct LoadArgs {
     /// The number of sessions: server processes over stdio, connections over HTTP
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) connections: usize,
-    /// The time to measure, such as 30s or 2m [default: 10s, without --count]
-    #[arg(long, value_name = "TIME", conflicts_with = "count")]
-    pub(crate) duration: Option<String>,
+    /// The time to measure [default: 10s, without --count]
+    #[arg(long, value_name = "TIME", conflicts_with = "count", value_parser = time(MILLISECOND, DAY))]
+    pub(crate) duration: Option<Time>,
     /// The number of calls to measure
     #[arg(long, value_name = "CALLS")]
     pub(crate) count: Option<u64>,
     /// The time over which the load rises to its full size
-    #[arg(long, value_name = "TIME", default_value = "0s")]
-    pub(crate) ramp: String,
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = time(NONE, DAY))]
+    pub(crate) ramp: Time,
     /// The unmeasured start: a time, or a number of calls
     #[arg(long, value_name = "TIME_OR_CALLS", default_value = "1s")]
     pub(crate) warm_up: String,
@@ -274,9 +276,9 @@ pub(crate) struct LoadArgs {
     /// several generators
     #[arg(long, value_name = "FILE", conflicts_with = "find_max")]
     pub(crate) part: Option<PathBuf>,
-    /// Exit with code 1 if the median latency exceeds this many milliseconds
-    #[arg(long, value_name = "MS")]
-    pub(crate) max_p50: Option<f64>,
+    /// Exit with code 1 if the median latency exceeds this, such as 20ms
+    #[arg(long, value_name = "TIME", value_parser = latency)]
+    pub(crate) max_p50: Option<Time>,
     /// Exit with code 1 if more than this fraction of calls fails
     #[arg(long, value_name = "SHARE")]
     pub(crate) max_error_rate: Option<f64>,
@@ -304,9 +306,9 @@ pub(crate) struct LintArgs {
     /// Read the definitions from a file, an answer to tools/list or its list, instead of a server
     #[arg(long, value_name = "FILE", conflicts_with_all = ["url", "config", "server", "command", "record"])]
     pub(crate) tools: Option<PathBuf>,
-    /// The time limit for the server to start, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 30_000)]
-    pub(crate) start_timeout_ms: u64,
+    /// The time limit for the server to start
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time(MILLISECOND, DAY))]
+    pub(crate) start_timeout: Time,
     #[command(flatten)]
     pub(crate) findings: FindingArgs,
 }
@@ -335,9 +337,9 @@ pub(crate) struct ScanArgs {
     /// The number of inputs for each tool
     #[arg(long, value_name = "N", default_value_t = 30)]
     pub(crate) cases: usize,
-    /// The time limit for all calls, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
-    pub(crate) time_limit: u64,
+    /// The time limit for all calls
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time(MILLISECOND, DAY))]
+    pub(crate) time_limit: Time,
     #[command(flatten)]
     pub(crate) times: ScanTimes,
     /// Also call tools that may change or destroy something

@@ -4,6 +4,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use karat_core::evaluation::Common;
+use karat_mcp::Options;
+use karat_server::probe::time::Time;
+
+use super::times::{DAY, MILLISECOND, time};
 
 /// The headings of the options on a server. Each option names its own: with `next_help_heading` of a struct, the
 /// options after it would get the heading too.
@@ -188,21 +193,49 @@ macro_rules! time_args {
     ($($name:ident: $default:literal,)*) => {$(
         #[derive(Args, Clone)]
         pub(crate) struct $name {
-            /// The time limit for a call, in milliseconds
-            #[arg(long, value_name = "MS", default_value_t = $default)]
-            pub(crate) timeout_ms: u64,
-            /// The time limit for the server to start, in milliseconds
-            #[arg(long, value_name = "MS", default_value_t = 30_000)]
-            pub(crate) start_timeout_ms: u64,
+            /// The time limit for a call
+            #[arg(long, value_name = "TIME", default_value = $default, value_parser = time(MILLISECOND, DAY))]
+            pub(crate) timeout: Time,
+            /// The time limit for the server to start
+            #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time(MILLISECOND, DAY))]
+            pub(crate) start_timeout: Time,
+        }
+
+        impl $name {
+            pub(crate) fn limits(&self) -> TimeLimits {
+                TimeLimits { call: self.timeout, start: self.start_timeout }
+            }
         }
     )*};
 }
 
 time_args! {
-    ScanTimes: 5_000,
-    DraftTimes: 10_000,
-    ProbeTimes: 15_000,
-    CallTimes: 30_000,
+    ScanTimes: "5s",
+    DraftTimes: "10s",
+    ProbeTimes: "15s",
+    CallTimes: "30s",
+}
+
+/// The time limits of a session, wherever their defaults are from.
+pub(crate) struct TimeLimits {
+    call: Time,
+    start: Time,
+}
+
+impl TimeLimits {
+    /// The settings of an entry.
+    pub(crate) fn common(&self, name: &str) -> Common {
+        Common {
+            timeout_ms: self.call.as_millis(),
+            start_timeout_ms: self.start.as_millis(),
+            ..Common::named(name)
+        }
+    }
+
+    /// The options of a session.
+    pub(crate) fn options(&self) -> Options {
+        Options { call_timeout: self.call.0, start_timeout: self.start.0, ..Options::default() }
+    }
 }
 
 /// The findings that count, and where they are written.

@@ -18,7 +18,7 @@ pub(crate) fn run(arguments: &ImportArgs, terminal: &Terminal) -> Result<Exit, S
         return Ok(Exit::Pass);
     }
     let name = arguments.name.as_deref().unwrap_or_default();
-    let output = arguments.output.as_deref().unwrap_or(Path::new(""));
+    let output = arguments.out.as_deref().unwrap_or(Path::new(""));
     let benchmark = karat_import::find(name).map_err(Stop::bad_input)?;
     let imported = karat_import::import(benchmark, &arguments.paths, output, arguments.partial)
         .map_err(|error| match error {

@@ -5,7 +5,6 @@
 //! only on the machine that installed the packages.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use karat_core::dataset::{DatasetFiles, IfFrozen, Manifest, Meta, Version};
 use karat_io::input::write_atomic;
@@ -96,8 +95,8 @@ fn as_locked(
     }
     let targets = capture::listed(&list, installed, &[], scratch)?;
     let options = Options {
-        timeout: Duration::from_secs(arguments.start_timeout),
-        parallel: usize::from(arguments.parallel),
+        timeout: arguments.start_timeout.0,
+        parallel: usize::from(arguments.concurrency),
     };
     let captured = capture::take(targets, options, terminal)?;
     if let Some(why) = capture::not_captured(&captured) {

@@ -138,7 +138,7 @@ fn in_worlds(arguments: &WorldArgs, check: &CheckArgs, terminal: &Terminal) -> R
             ),
             key_env: arguments.key_env.clone(),
         }),
-        agent_seconds: Some(arguments.agent_seconds),
+        agent_seconds: Some(arguments.agent_timeout.0.as_secs()),
         replay: arguments.replay.clone(),
         record: arguments.record.clone(),
         ..Config::default()
@@ -146,8 +146,8 @@ fn in_worlds(arguments: &WorldArgs, check: &CheckArgs, terminal: &Terminal) -> R
     let mut common = Common {
         gate,
         runs: arguments.runs.into(),
-        concurrency: arguments.parallel.into(),
-        timeout_ms: u64::from(arguments.timeout) * 1000,
+        concurrency: arguments.concurrency.into(),
+        timeout_ms: arguments.timeout.as_millis(),
         ..Common::named(format!("{}-{}", config.agent_name(), config.defence.label()))
     };
     Resilience::check(&config, &mut common)?;

@@ -120,12 +120,12 @@ pub(crate) fn export_trec(arguments: &ExportTrecArgs, terminal: &Terminal) -> Re
 pub(crate) fn serve_fitness(arguments: &FitnessArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let measure = arguments.metric.parse::<Measure>();
     let measure = measure.map_err(|error| Stop::bad_input(format!("--metric: {error}")))?;
-    let limit = usize::from(arguments.limit);
+    let limit = usize::from(arguments.results);
     if let Some(cut) = measure.cutoff()
         && cut.get() as usize > limit
     {
         return Err(Stop::bad_input(format!(
-            "--metric {measure} requires {cut} results, but --limit is {limit}: use --limit {cut}"
+            "--metric {measure} requires {cut} results, but --results is {limit}: use --results {cut}"
         )));
     }
     let options = fitness::Options {

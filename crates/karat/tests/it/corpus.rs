@@ -121,7 +121,7 @@ fn a_dataset_a_file_and_the_bundled_corpus_can_be_compared() {
 #[test]
 fn a_lock_finds_what_is_missing_additional_and_changed() {
     let scratch = two();
-    scratch.karat(&["corpus", "lock", "a", "--out", "lock.json"]).expect(0);
+    scratch.karat(&["corpus", "lock", "a", "--output", "lock.json"]).expect(0);
     let lock: Value = serde_json::from_str(&scratch.read("lock.json")).unwrap();
     assert_eq!(lock["schema"], "karat.lock/1");
     // printf '%s' '{"_meta":{"x":1},"description":"Stays.","name":"same"}' | sha256sum

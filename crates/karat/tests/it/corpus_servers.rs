@@ -169,7 +169,7 @@ fn a_server_that_fails_is_named_and_nothing_is_written() {
             "--name",
             "p",
             "--timeout",
-            "3",
+            "3s",
             "--out",
             "b",
             "--quiet",
@@ -303,7 +303,7 @@ fn a_proxy_finds_the_servers_in_the_configuration_that_is_written() {
         "--stdio",
         "--proxy-config",
         "mcpproxy",
-        "--out",
+        "--output",
         "p/mcp_config.json",
         "--proxy-listen",
         "127.0.0.1:4711",
@@ -324,7 +324,8 @@ fn a_proxy_finds_the_servers_in_the_configuration_that_is_written() {
     capture.extend(args);
     scratch.karat(&capture).expect(0);
 
-    let serving = Serving::start(&scratch, &["a", "--proxy-config", "mcp-json", "--out", "m.json"]);
+    let serving =
+        Serving::start(&scratch, &["a", "--proxy-config", "mcp-json", "--output", "m.json"]);
     let config: Value = serde_json::from_str(&scratch.read("m.json")).unwrap();
     assert_eq!(config["mcpServers"]["s"]["url"], format!("{}/s/mcp", serving.root));
 }

@@ -133,7 +133,7 @@ fn resilience_without_a_project_shows_the_worst_case_in_the_bundled_worlds() {
 fn a_run_that_the_command_line_describes_leaves_the_project_alone() {
     let scratch = project();
     // An option counts although its value is the default.
-    for described in [&["--agent", "hijacked"][..], &["--world", "mail"], &["--timeout", "30"]] {
+    for described in [&["--agent", "hijacked"][..], &["--world", "mail"], &["--timeout", "30s"]] {
         let ran = scratch.karat(&[&["resilience", "run", "--json"], described].concat()).expect(0);
         assert_eq!(measured(&ran.json()), one("resilience", "hijacked-none"), "{described:?}");
         assert!(!ran.stderr.contains("karat.toml"), "{}", ran.stderr);
@@ -284,6 +284,19 @@ const EARLIER: &[(&str, &str)] = &[
 const EARLIER_TARGET: &str = "--url --config --server --transport --protocol --env --header --cwd \
      --sampling --elicitation --roots --isolate --allow-network --mount --image --limit";
 
+/// The options of version 77d6b38 that have another name now: the command (empty for all of them), the option with
+/// a value, and its present name.
+const RENAMED: [(&str, [&str; 2], &str); 8] = [
+    ("", ["--timeout-ms", "2000"], "--timeout"),
+    ("", ["--start-timeout-ms", "900"], "--start-timeout"),
+    ("", ["--retry-pause-ms", "0"], "--retry-pause"),
+    ("", ["--max-seconds", "60"], "--max-time"),
+    ("", ["--parallel", "3"], "--concurrency"),
+    ("retrieval serve-fitness", ["--limit", "5"], "--results"),
+    ("corpus lock", ["--out", "x.json"], "--output"),
+    ("corpus serve", ["--out", "x.json"], "--output"),
+];
+
 #[test]
 fn every_earlier_command_and_option_is_still_understood() {
     let scratch = Scratch::new();
@@ -294,8 +307,140 @@ fn every_earlier_command_and_option_is_still_understood() {
         let words: Vec<&str> = help.split([' ', '\n', '[', ']', '=', ',']).collect();
         let target = if command.starts_with("server ") { EARLIER_TARGET } else { "" };
         for option in options.split_whitespace().chain(target.split_whitespace()) {
-            assert!(words.contains(&option), "{command} {option}: {help}");
+            let renamed = RENAMED.iter().find(|(of, [earlier, _], _)| {
+                *earlier == option && (of.is_empty() || of == command)
+            });
+            let Some((_, [earlier, value], present)) = renamed else {
+                assert!(words.contains(&option), "{command} {option}: {help}");
+                continue;
+            };
+            assert!(words.contains(present), "{command} {option}: {help}");
+            assert!(!words.contains(earlier), "{command} {option}: {help}");
+            // It is read: what is refused is the option after it.
+            for earlier in [
+                vec![(*earlier).to_owned(), (*value).to_owned()],
+                vec![format!("{earlier}={value}")],
+            ] {
+                let given = command.split(' ').map(str::to_owned).chain(earlier);
+                let given: Vec<String> = given.chain(["--no-such-option".to_owned()]).collect();
+                let given: Vec<&str> = given.iter().map(String::as_str).collect();
+                let refused = scratch.karat(&given).expect(2).stderr;
+                assert!(refused.contains("'--no-such-option'"), "{given:?}: {refused}");
+            }
         }
+    }
+}
+
+#[test]
+fn an_earlier_option_works_with_one_line_that_names_the_present_one() {
+    let scratch = Scratch::new();
+    scratch.write(
+        "suite.yaml",
+        "name: sums\ntest_cases:\n  - {id: a, tool: add, input: {a: 2, b: 3}}\n",
+    );
+    scratch.write("tasks.jsonl", TASK);
+    let demo = ["--", env!("CARGO_BIN_EXE_karat"), "demo-server"];
+    let call = ["server", "call", "--tool", "add", "--input", r#"{"a": 2, "b": 3}"#];
+    let load = ["server", "load", "suite.yaml", "--count", "50", "--warm-up", "0"];
+    let attacked = ["resilience", "run", "--world", "mail"];
+    for (command, earlier, present) in [
+        (
+            [&call[..], &["--timeout-ms", "20000"], &demo].concat(),
+            "--timeout-ms 20000",
+            "--timeout 20000ms",
+        ),
+        (
+            [&call[..], &["--timeout-ms=20000"], &demo].concat(),
+            "--timeout-ms 20000",
+            "--timeout 20000ms",
+        ),
+        (
+            [&call[..], &["--start-timeout-ms", "20000"], &demo].concat(),
+            "--start-timeout-ms 20000",
+            "--start-timeout 20000ms",
+        ),
+        ([&load[..], &["--max-p50", "9000"], &demo].concat(), "--max-p50 9000", "--max-p50 9000ms"),
+        ([&attacked[..], &["--parallel", "2"]].concat(), "--parallel", "--concurrency"),
+        (
+            [&attacked[..], &["--agent-seconds", "60"]].concat(),
+            "--agent-seconds 60",
+            "--agent-timeout 60s",
+        ),
+        (
+            vec!["agent", "run", "tasks.jsonl", "--max-seconds", "60"],
+            "--max-seconds 60",
+            "--max-time 60s",
+        ),
+        (
+            vec!["agent", "run", "tasks.jsonl", "--retry-pause-ms", "5"],
+            "--retry-pause-ms 5",
+            "--retry-pause 5ms",
+        ),
+        (vec!["corpus", "lock", "bundled:tools/v1", "--out", "lock.json"], "--out", "--output"),
+    ] {
+        let hints = |stderr: &str| -> Vec<String> {
+            stderr.lines().filter(|line| line.starts_with("karat: ")).map(str::to_owned).collect()
+        };
+        let ran = scratch.karat(&command).expect(0);
+        let wanted = format!("karat: `{earlier}` is now `{present}`; ");
+        let found = hints(&ran.stderr);
+        assert!(found.len() == 1 && found[0].starts_with(&wanted), "{command:?}: {}", ran.stderr);
+        let quiet = scratch.karat(&[&["-q"], &command[..]].concat()).expect(0);
+        assert_eq!(hints(&quiet.stderr), [""; 0], "{command:?}");
+    }
+    assert!(scratch.path("lock.json").exists());
+    // Two earlier ones get two lines.
+    let both = ["--timeout-ms", "20000", "--start-timeout-ms", "20000"];
+    let ran = scratch.karat(&[&call[..], &both, &demo].concat()).expect(0);
+    assert_eq!(ran.stderr.matches(" is now ").count(), 2, "{}", ran.stderr);
+}
+
+#[test]
+fn an_earlier_option_is_not_looked_for_where_it_never_was() {
+    let scratch = Scratch::new();
+    for (command, option) in [
+        (&["check", "--timeout-ms", "5"][..], "--timeout-ms"),
+        (&["check", "--parallel", "5"], "--parallel"),
+        (&["compare", "a.json", "--out", "x"], "--out"),
+        (&["retrieval", "score", "--limit", "5"], "--limit"),
+    ] {
+        let refused = scratch.karat(command).expect(2).stderr;
+        assert!(refused.contains(&format!("'{option}'")), "{command:?}: {refused}");
+        assert!(!refused.contains(" is now "), "{refused}");
+    }
+    // The words after `--` are those of the server.
+    let odd = ["server", "call", "--tool", "add", "--timeout", "9s", "--"];
+    let server = [env!("CARGO_BIN_EXE_karat"), "demo-server", "--timeout-ms", "5"];
+    let ran = scratch.karat(&[&odd[..], &server].concat()).expect(3);
+    assert!(!ran.stderr.contains(" is now "), "{}", ran.stderr);
+}
+
+#[test]
+fn a_time_that_is_none_or_out_of_range_is_refused_with_the_range() {
+    let scratch = Scratch::new();
+    let server = ["server", "call", "--tool", "add", "--timeout"];
+    let capture = ["corpus", "capture", "--out", "b", "--timeout"];
+    let agent = ["agent", "run", "tasks.jsonl", "--max-time"];
+    let demo = ["--", env!("CARGO_BIN_EXE_karat"), "demo-server"];
+    let refused = |command: &[&str], value: &str, demo: &[&str]| {
+        let (last, before) = command.split_last().unwrap();
+        let joined = format!("{last}={value}");
+        let ran = scratch.karat(&[before, &[joined.as_str()], demo].concat()).expect(2);
+        assert!(ran.stderr.contains(&format!("'{last} <TIME>'")), "{value}: {}", ran.stderr);
+        ran.stderr
+    };
+    for value in ["5x", "0", "-1", "1e999s", "", "ten", "NaN", "500us", "25h"] {
+        let said = refused(&server, value, &demo);
+        assert!(said.contains("a time from 1ms to 24h") || value.is_empty(), "{value}: {said}");
+    }
+    for value in ["0.5", "999ms", "3601", "2h"] {
+        let said = refused(&capture, value, &demo);
+        assert!(said.contains("a time from 1s to 1h"), "{value}: {said}");
+    }
+    assert!(refused(&agent, "1500ms", &[]).contains("whole seconds"));
+    for seconds in ["20", "20s", "0.5m", "20000ms", "2e1"] {
+        let call = ["server", "call", "--tool", "add", "--input", r#"{"a": 2, "b": 3}"#];
+        scratch.karat(&[&call[..], &["--timeout", seconds], &demo].concat()).expect(0);
     }
 }
 

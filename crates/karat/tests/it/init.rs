@@ -244,6 +244,93 @@ fn your_own_server_is_written_in() {
     }
 }
 
+#[test]
+fn the_environment_the_headers_and_the_folder_of_a_system_are_written_in() {
+    let scratch = Scratch::new();
+    scratch.git(&["init", "--quiet"]);
+    let karat = env!("CARGO_BIN_EXE_karat");
+    scratch.write("server/serve.py", format!(
+        "import os, sys\nassert os.environ['MODE'] == 'a b' and os.environ['THE_TOKEN'] == 'from-outside'\n\
+         os.execv({karat:?}, ['karat', 'demo-server'])\n"
+    ));
+    let words = [
+        "init",
+        "tests/mine",
+        "--cwd",
+        "server",
+        "-e",
+        "MODE=a b",
+        "-e",
+        "THE_TOKEN=${MY_TOKEN}",
+        "--",
+        "python3",
+        "serve.py",
+    ];
+    let ran = scratch.command(&words).env("MY_TOKEN", "from-outside").output().unwrap();
+    let ran = Ran::from(ran).expect(0);
+    // The suite was made from its answers, so it was started in its folder.
+    assert!(!ran.stdout.contains("does not call the server's tools yet"), "{}", ran.stdout);
+    let project: toml::Table = scratch.read("tests/mine/karat.toml").parse().unwrap();
+    let server = &project["server"][0]["server"];
+    assert_eq!(server["env"]["MODE"].as_str(), Some("a b"));
+    assert_eq!(server["env"]["THE_TOKEN"].as_str(), Some("${MY_TOKEN}"));
+    assert_eq!(server["cwd"].as_str(), Some("../../server"));
+    let workflow = yaml(&scratch.read(".github/workflows/karat.yml"));
+    let steps = workflow["jobs"]["karat"]["steps"].as_array().unwrap();
+    assert_eq!(
+        steps.last().unwrap()["run"],
+        "karat server lint --cwd server -e 'MODE=a b' -e 'THE_TOKEN=${MY_TOKEN}' -- python3 serve.py"
+    );
+    let checked =
+        scratch.command(&["check", "tests/mine"]).env("MY_TOKEN", "from-outside").output();
+    Ran::from(checked.unwrap()).expect(0);
+
+    let header = ["--header", "Authorization: Bearer ${TOKEN}", "--header", "Accept-Language: de"];
+    let address = ["--url", "http://127.0.0.1:9/mcp?q={query}"];
+    scratch.karat(&[&["init", "at", "--ci", "none"], &header[..], &address].concat()).expect(0);
+    let project: toml::Table = scratch.read("at/karat.toml").parse().unwrap();
+    let server = &project["server"][0]["server"];
+    assert_eq!(server["headers"]["Authorization"].as_str(), Some("Bearer ${TOKEN}"));
+    assert_eq!(server["headers"]["Accept-Language"].as_str(), Some("de"));
+    let proxy = ["init", "proxy", "--for", "proxy", "--ci", "none"];
+    scratch.karat(&[&proxy[..], &header, &address].concat()).expect(0);
+    let project: toml::Table = scratch.read("proxy/karat.toml").parse().unwrap();
+    let http = &project["retrieval"][0]["system"]["http"];
+    assert_eq!(http["headers"]["Authorization"].as_str(), Some("Bearer ${TOKEN}"));
+    let scanner =
+        ["init", "scanner", "--for", "scanner", "--ci", "none", "-e", "DEEP=1", "--", "scan"];
+    scratch.karat(&scanner).expect(0);
+    let project: toml::Table = scratch.read("scanner/karat.toml").parse().unwrap();
+    assert_eq!(project["detection"][0]["system"]["env"]["DEEP"].as_str(), Some("1"));
+}
+
+#[test]
+fn a_secret_in_a_variable_or_header_is_refused_and_not_repeated() {
+    let scratch = Scratch::new();
+    scratch.write("file", "");
+    for (arguments, words) in [
+        (vec!["-e", "API_KEY=geheim", "--", "serve"], ["-e API_KEY", "-e API_KEY='${API_KEY}'"]),
+        (vec!["-e", "API_KEY=${K:-geheim}", "--", "serve"], ["-e API_KEY", "variable"]),
+        (vec!["-e", "DB=postgres://me:geheim@db/x", "--", "serve"], ["-e DB", "variable"]),
+        (
+            vec!["--header", "Authorization: Bearer geheim", "--url", "http://127.0.0.1:9/"],
+            ["--header Authorization", "'Authorization: ${AUTHORIZATION}'"],
+        ),
+        (vec!["--header", "A: ${B}", "--", "serve"], ["--header", "url"]),
+        (vec!["-e", "A=b", "--url", "http://127.0.0.1:9/"], ["-e", "command"]),
+        (vec!["--cwd", "nowhere", "--", "serve"], ["--cwd", "nowhere"]),
+        (vec!["--cwd", "file", "--", "serve"], ["--cwd", "not a folder"]),
+        (vec!["--for", "scanner", "--cwd", ".", "--", "scan"], ["--cwd", "--for server"]),
+        (vec!["-e", "A=b\nc", "--", "serve"], ["control characters", "b"]),
+        (vec!["-e", "geheim", "--", "serve"], ["-e", "KEY=VALUE"]),
+    ] {
+        let ran = scratch.karat(&[&["init", "x"], &arguments[..]].concat()).expect(2);
+        ran.says(&words);
+        assert!(!ran.stderr.contains("geheim"), "{}", ran.stderr);
+        assert!(!scratch.path("x").exists());
+    }
+}
+
 /// Karat as cargo installs it from this source, in a folder of its own.
 struct Installed {
     root: Scratch,

@@ -130,9 +130,9 @@ fn a_real_model_is_driven_scored_and_replayed_with_the_model_gone() {
             "--max-turns",
             "3",
             "--timeout",
-            "300",
-            "--max-seconds",
-            "600",
+            "300s",
+            "--max-time",
+            "600s",
         ];
         all.extend(more);
         scratch.karat(&all)

@@ -37,7 +37,7 @@ fn python(proxy: &str) -> PathBuf {
 
 /// Serves a corpus over HTTP and writes the configuration for the proxy.
 fn serve(scratch: &Scratch, dataset: &str, config: &str) -> Running {
-    serve_for(scratch, dataset, &["--proxy-config", "mcp-json", "--out", config])
+    serve_for(scratch, dataset, &["--proxy-config", "mcp-json", "--output", config])
 }
 
 /// Serves a corpus over HTTP for a proxy that is configured by these arguments.
@@ -176,7 +176,7 @@ fn mcpproxy_ranks_the_frozen_corpus_the_same_over_http_and_over_mcp() {
     let port = free_port();
     let listen = format!("127.0.0.1:{port}");
     let config = "mcpproxy/mcp_config.json";
-    let arguments = ["--proxy-config", "mcpproxy", "--proxy-listen", &listen, "--out", config];
+    let arguments = ["--proxy-config", "mcpproxy", "--proxy-listen", &listen, "--output", config];
     let _serving = serve_for(&scratch, "bundled:tools/v1", &arguments);
     let log = std::fs::File::create(scratch.path("proxy.log")).unwrap();
     let child = Command::new(folder.join("mcpproxy"))

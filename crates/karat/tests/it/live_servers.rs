@@ -56,7 +56,7 @@ const TASKS: Real = Real {
 const EXCEL: Real = Real { name: "excel", command: &["{bin}/excel-mcp-server", "stdio"], env: &[] };
 
 /// The time fuzz and attacks may take for each server, in seconds.
-const PROBING: &str = "8";
+const PROBING: &str = "8s";
 
 macro_rules! real_servers {
     ($($test:ident: $server:expr,)*) => {$(
@@ -298,7 +298,7 @@ impl Place {
 
     fn probe(&self, server: &Real, what: &str, more: &[&str], target: &[&str]) {
         let options = ["server", what, "--fail-on", "never", "--sarif", "found.sarif"];
-        let limits = ["--time-limit", PROBING, "--timeout-ms", "5000"];
+        let limits = ["--time-limit", PROBING, "--timeout", "5s"];
         let report = ["-o", "found.json"];
         let ran = self.scratch.karat(&[&options, &limits[..], &report, more, target].concat());
         self.log(server, what, &ran);

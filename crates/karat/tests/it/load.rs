@@ -126,8 +126,8 @@ fn a_suite_is_the_mix_and_its_endings_are_judged() {
 fn a_gate_on_the_median_is_kept() {
     let scratch = Scratch::new();
     let wait = ["--tool", "wait", "--input", r#"{"ms": 20}"#, "--count", "8", "--warm-up", "0"];
-    load(&scratch, &[&wait[..], &["--max-p50", "5"]].concat()).expect(1);
-    load(&scratch, &[&wait[..], &["--max-p50", "20000"]].concat()).expect(0);
+    load(&scratch, &[&wait[..], &["--max-p50", "5ms"]].concat()).expect(1);
+    load(&scratch, &[&wait[..], &["--max-p50", "20s"]].concat()).expect(0);
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn a_server_that_falls_over_is_started_again_and_the_calls_are_counted() {
 #[test]
 fn nothing_answered_is_not_measured() {
     let scratch = Scratch::new();
-    let count = ["--count", "3", "--warm-up", "0", "--timeout-ms", "50"];
+    let count = ["--count", "3", "--warm-up", "0", "--timeout", "50ms"];
     let hang = ["--tool", "wait", "--input", r#"{"ms": 5000}"#];
     let ran = load(&scratch, &[&hang[..], &count].concat()).expect(3);
     assert!(ran.stderr.contains("nothing was executed"), "{}", ran.stderr);
@@ -278,7 +278,7 @@ fn wrong_arguments_are_bad_input() {
         vec!["--tool", "echo", "--connections", "0"],
         vec!["--tool", "echo", "--count", "0"],
         vec!["--tool", "echo", "--find-max", "fast"],
-        vec!["--tool", "echo", "--max-p50", "-1"],
+        vec!["--tool", "echo", "--max-p50=-1ms"],
         vec![],
     ] {
         let ran = load(&scratch, &wrong);

@@ -25,7 +25,7 @@ fn worse() -> Scratch {
 /// The result of a call, and whether it is an error.
 fn call(scratch: &Scratch, flags: &[&str], tool: &str, input: &Value) -> (Value, bool) {
     let (karat, input) = (karat(), input.to_string());
-    let mut words = vec!["server", "call", "--json", "--timeout-ms", "120000", "--tool", tool];
+    let mut words = vec!["server", "call", "--json", "--timeout", "120s", "--tool", tool];
     words.extend(["--input", &input, "--", &karat, "mcp"]);
     words.extend(flags);
     let ran = scratch.karat(&words);

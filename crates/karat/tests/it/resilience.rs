@@ -145,7 +145,7 @@ fn a_proxy_that_blocks_one_tool_changes_exactly_the_runs_that_need_it() {
             "mail",
             "--surface",
             "result",
-            "--parallel",
+            "--concurrency",
             "2",
             "--json",
             "--",

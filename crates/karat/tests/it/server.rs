@@ -124,7 +124,7 @@ fn a_request_that_hangs_over_http_does_not_end_the_session() {
     let scratch = Scratch::new();
     let server = Server::start();
     scratch.write("suite.yaml", "cases:\n  - {id: slow, tool: wait, input: {ms: 9000}}\n  - {id: after, tool: echo, input: {text: x}}\n");
-    let limits = ["--timeout-ms", "1000", "--url", &server.url];
+    let limits = ["--timeout", "1s", "--url", &server.url];
     scratch.karat(&[&["server", "test", "suite.yaml"], &limits[..]].concat()).expect(1);
     let report = scratch.report();
     assert_eq!(item(&report, "slow")["observed"]["ended"], "timeout");
@@ -208,7 +208,7 @@ fn an_unreliable_tool_is_measured_and_held_to_the_target() {
 fn a_call_that_takes_too_long_is_a_time_out_and_the_rest_still_runs() {
     let scratch = Scratch::new();
     let suite = "cases:\n  - {id: slow, tool: wait, input: {ms: 9000}}\n  - {id: after, tool: echo, input: {text: x}}\n";
-    let ran = demo(&scratch, suite, &["--timeout-ms", "500"]);
+    let ran = demo(&scratch, suite, &["--timeout", "500ms"]);
     assert_eq!(ran.code, 1, "{}", ran.stdout);
     let report = scratch.report();
     assert_eq!(item(&report, "slow")["observed"]["ended"], "timeout");

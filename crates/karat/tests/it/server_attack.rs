@@ -12,7 +12,7 @@ const KARAT: &str = env!("CARGO_BIN_EXE_karat");
 /// Attacks the demo server with its holes, its temporary files in the scratch folder.
 fn attack(scratch: &Scratch, tools: &[&str], arguments: &[&str]) -> Ran {
     std::fs::create_dir_all(scratch.path("tmp")).unwrap();
-    let mut all = vec!["server", "attack", "--timeout-ms", "10000"];
+    let mut all = vec!["server", "attack", "--timeout", "10s"];
     for tool in tools {
         all.extend(["--tool", tool]);
     }
@@ -293,7 +293,7 @@ fn a_server_that_is_silent_under_a_flood_and_answers_everything_later_holds() {
         "{when: {count: 8, then: [{wait_ms: 2500}, {text: done}], otherwise: [{text: done}]}}";
     let server =
         scratch.server(format!("tools: [{{name: slow, description: Is slow, do: [{slow}]}}]"));
-    let case = ["server", "attack", "--case", "request-flood", "--timeout-ms", "500", "--"];
+    let case = ["server", "attack", "--case", "request-flood", "--timeout", "500ms", "--"];
     scratch.karat(&[&case, &server[..]].concat()).expect(0);
 }
 
@@ -306,7 +306,7 @@ fn a_server_that_ends_when_calls_are_cancelled_is_reported_with_that_cause() {
 tools: [{name: slow, description: Is slow, do: [{wait_ms: 30}, {text: done}]}]",
     );
     let case =
-        ["server", "attack", "--json", "--case", "request-flood", "--timeout-ms", "500", "--"];
+        ["server", "attack", "--json", "--case", "request-flood", "--timeout", "500ms", "--"];
     let ran = scratch.karat(&[&case, &server[..]].concat()).expect(1);
     let report = ran.report();
     let flood = item(&report, "request-flood/slow");
@@ -323,6 +323,6 @@ fn a_server_that_works_through_a_flood_holds_although_a_ping_has_to_wait() {
     let scratch = Scratch::new();
     let server = scratch
         .server("tools: [{name: slow, description: Is slow, do: [{wait_ms: 10}, {text: done}]}]");
-    let case = ["server", "attack", "--case", "request-flood", "--timeout-ms", "500", "--"];
+    let case = ["server", "attack", "--case", "request-flood", "--timeout", "500ms", "--"];
     scratch.karat(&[&case, &server[..]].concat()).expect(0);
 }

@@ -41,7 +41,7 @@ fn attack(scratch: &Scratch, mode: &str, arguments: &[&str]) -> Ran {
     std::fs::create_dir_all(scratch.path("tmp")).unwrap();
     let server = server.to_str().unwrap();
     let mut all =
-        vec!["server", "attack", "--timeout-ms", "5000", "--flood", "3", "--allow-destructive"];
+        vec!["server", "attack", "--timeout", "5s", "--flood", "3", "--allow-destructive"];
     all.extend(arguments);
     all.extend(["--", "python3", server, mode, "gone"]);
     let mut command = scratch.command(&all);

@@ -87,8 +87,8 @@ fn ended(scratch: &Scratch, steps: &str) -> (i32, String) {
         "server",
         "test",
         "one.yaml",
-        "--timeout-ms",
-        "20000",
+        "--timeout",
+        "20s",
         "--json",
         "--",
         program,
@@ -167,7 +167,7 @@ fn tools_that_may_change_something_are_not_called_unless_that_is_allowed() {
         let [program, script] = changing(&scratch);
         let run = |flags: &[&str]| {
             let words =
-                [&["server", command, "--time-limit", "10"], flags, &["--", program, script]];
+                [&["server", command, "--time-limit", "10s"], flags, &["--", program, script]];
             let ran = scratch.karat(&words.concat());
             assert_ne!(ran.code, 3, "{command}: {}{}", ran.stdout, ran.stderr);
             let log = std::fs::read_to_string(scratch.path("calls.log")).unwrap();
@@ -275,7 +275,7 @@ fn one_cause_is_one_finding_and_every_replay_line_works() {
          - {{name: four, {number}, do: [{{text: 'at /srv/app/index.js:10:3 in main (/srv/app/x.js:1:2)'}}]}}\n"
     );
     let scratch = Scratch::new();
-    let (ran, findings) = fuzzed(&scratch, &script, &["--cases", "30", "--timeout-ms", "4000"]);
+    let (ran, findings) = fuzzed(&scratch, &script, &["--cases", "30", "--timeout", "4s"]);
     assert_eq!(ran.code, 1, "{}", ran.stderr);
     let of = |rule: &str| -> Vec<&Value> {
         findings.iter().filter(|finding| finding["rule"] == rule).collect()
@@ -297,7 +297,7 @@ fn one_cause_is_one_finding_and_every_replay_line_works() {
             continue;
         }
         let line = finding["replay"].as_str().unwrap();
-        assert!(line.contains("--timeout-ms 4000"), "{line}");
+        assert!(line.contains("--timeout 4s"), "{line}");
         let (code, said) = pasted(&scratch, finding);
         let expected = match finding["rule"].as_str().unwrap() {
             "fuzz-crash" => (3, "exit status: 3"),
@@ -312,7 +312,7 @@ fn one_cause_is_one_finding_and_every_replay_line_works() {
 fn a_slow_tool_of_a_live_server_is_a_warning_and_a_budget_ends_it() {
     let script = "concurrent: true\ntools: [{name: slow, do: [{wait_ms: 30000}, {text: x}]}]\n";
     let scratch = Scratch::new();
-    let (ran, findings) = fuzzed(&scratch, script, &["--timeout-ms", "700", "--time-limit", "20"]);
+    let (ran, findings) = fuzzed(&scratch, script, &["--timeout", "700ms", "--time-limit", "20s"]);
     let document: Value = serde_json::from_str(&ran.stdout).unwrap();
     let observed = &document["reports"][0]["items"][0]["observed"];
     assert_eq!(observed["stopped"], "stopped after 0 crashes and 3 time-outs");
@@ -364,9 +364,9 @@ fn an_attack_run_keeps_its_time_limit_within_one_call() {
         "server",
         "attack",
         "--time-limit",
-        "3",
-        "--timeout-ms",
-        "1500",
+        "3s",
+        "--timeout",
+        "1500ms",
         "--",
         program,
         script,

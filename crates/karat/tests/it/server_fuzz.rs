@@ -13,7 +13,7 @@ const KARAT: &str = env!("CARGO_BIN_EXE_karat");
 /// Fuzzes the demo server with its holes, its temporary files in the scratch folder.
 fn fuzz(scratch: &Scratch, arguments: &[&str]) -> Ran {
     std::fs::create_dir_all(scratch.path("tmp")).unwrap();
-    let mut all = vec!["server", "fuzz", "--timeout-ms", "2000"];
+    let mut all = vec!["server", "fuzz", "--timeout", "2s"];
     all.extend(arguments);
     all.extend(["--", KARAT, "demo-server", "--vulnerable"]);
     let mut command = scratch.command(&all);

@@ -28,7 +28,7 @@ fn script(stated: &Value, checked: &Value, how: &str) -> String {
 fn fuzz(stated: &Value, checked: &Value, how: &str) -> (Ran, Value) {
     let scratch = Scratch::new();
     let server = scratch.server(script(stated, checked, how));
-    let fuzz = ["server", "fuzz", "--json", "--timeout-ms", "5000", "--"];
+    let fuzz = ["server", "fuzz", "--json", "--timeout", "5s", "--"];
     let ran = scratch.karat(&[&fuzz[..], &server].concat());
     let report = ran.report();
     (ran, report)
@@ -138,7 +138,7 @@ fn the_data_of_an_error_is_looked_into() {
 fn a_server_at_an_address_that_ends_is_blamed_for_the_call_that_ended_it() {
     let scratch = Scratch::new();
     let server = Served::fragile(&["look", "see"]);
-    let fuzz = ["server", "fuzz", "--json", "--timeout-ms", "5000", "--url"];
+    let fuzz = ["server", "fuzz", "--json", "--timeout", "5s", "--url"];
     let ran = scratch.karat(&[&fuzz[..], &[&server.url]].concat());
     assert_eq!(ran.code, 1, "{}", ran.stderr);
     let report = ran.report();

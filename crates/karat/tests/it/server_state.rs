@@ -138,7 +138,7 @@ fn a_server_that_hangs_is_started_again_and_one_that_answers_a_ping_is_not() {
     let suite = "cases:\n  - {id: before, tool: echo}\n  - {id: hangs, tool: hang, then: [{tool: echo}]}\n  - {id: after, tool: echo}\n  - {id: last, tool: echo}\n";
     for (server, starts) in [(SERVER.to_owned(), 2), (concurrent(), 1)] {
         let scratch = Scratch::new();
-        run_on(&scratch, &server, suite, &["--timeout-ms", "2000"]).expect(1);
+        run_on(&scratch, &server, suite, &["--timeout", "2s"]).expect(1);
         let report = scratch.report();
         assert_eq!(item(&report, "hangs")["observed"]["ended"], "timeout");
         for id in ["before", "after", "last"] {
@@ -192,7 +192,7 @@ fn what_was_made_is_cleaned_up_although_something_went_wrong() {
         let suite = format!(
             "cases:\n  - {{id: wrong, setup: [{{tool: create, save: {{id: $.id}}}}], {wrong}}}\n  - {{id: clean, tool: count, expect: {{json: $.count, equals: 0}}}}\n"
         );
-        run_on(&scratch, &concurrent(), &suite, &["--timeout-ms", "2000"]).expect(1);
+        run_on(&scratch, &concurrent(), &suite, &["--timeout", "2s"]).expect(1);
         assert_eq!(item(&scratch.report(), "clean")["metrics"]["pass_rate"], 1.0, "{wrong}");
     }
 }

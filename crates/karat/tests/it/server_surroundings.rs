@@ -119,7 +119,7 @@ const RELATED: &str = ", _meta: {io.modelcontextprotocol/related-task: {taskId: 
 fn run(scratch: &Scratch, script: &str, cases: &str) -> Ran {
     let server = scratch.server(script);
     scratch.write("suite.yaml", format!("cases:\n{cases}"));
-    let flags = ["server", "test", "suite.yaml", "--timeout-ms", "2000", "--"];
+    let flags = ["server", "test", "suite.yaml", "--timeout", "2s", "--"];
     scratch.karat(&[&flags, &server[..]].concat())
 }
 
@@ -245,7 +245,7 @@ fn a_call_that_the_server_makes_a_task_is_polled_given_input_and_judged_by_its_r
     let command = serde_json::json!({"command": server[0], "args": [server[1]],
         "policies": {"elicitation": {"accept": {"name": "Ada"}}}});
     scratch.write("suite.yaml", format!("server: {command}\ncases:\n{cases}"));
-    scratch.karat(&["server", "test", "suite.yaml", "--timeout-ms", "5000"]).expect(0);
+    scratch.karat(&["server", "test", "suite.yaml", "--timeout", "5s"]).expect(0);
 }
 
 #[test]

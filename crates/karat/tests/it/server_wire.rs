@@ -119,7 +119,7 @@ fn errors_without_an_id_fail_no_call_and_are_reported() {
 
 #[test]
 fn the_case_after_a_time_out_passes() {
-    let (ran, report) = run("slow-a", SUITE, &["--timeout-ms", "1000"]);
+    let (ran, report) = run("slow-a", SUITE, &["--timeout", "1s"]);
     assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
     let rate = |at: usize| report["items"][at]["metrics"]["pass_rate"].clone();
     assert_eq!((rate(0), rate(1)), (0.0.into(), 1.0.into()), "{:#}", report["items"]);
@@ -137,14 +137,14 @@ fn a_talkative_server_is_not_lost() {
 
 #[test]
 fn a_time_out_reports_violations() {
-    let (ran, _) = run("text-id", SUITE, &["--timeout-ms", "500"]);
+    let (ran, _) = run("text-id", SUITE, &["--timeout", "500ms"]);
     let said = format!("{}{}", ran.stdout, ran.stderr);
     assert_eq!(ran.code, 3, "{said}");
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("answered a request that was never sent (2 times"), "{said}");
     assert!(said.contains(r#"id "3""#), "{said}");
 
-    let (ran, _) = run("text-id-at-start", SUITE, &["--start-timeout-ms", "1000"]);
+    let (ran, _) = run("text-id-at-start", SUITE, &["--start-timeout", "1s"]);
     let said = format!("{}{}", ran.stdout, ran.stderr);
     assert_eq!(ran.code, 3, "{said}");
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");

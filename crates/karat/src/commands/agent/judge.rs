@@ -1,7 +1,6 @@
 //! `karat agent judge`: a model's opinion on recorded traces, written down vote by vote.
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use karat_agent::judge::{self, Verdict};
 use karat_agent::run::{Api, Model};
@@ -17,8 +16,8 @@ use crate::work::until_stopped;
 
 /// Collects the votes. There is no gate; without any vote the traces are not measured.
 pub(crate) fn judge(arguments: &AgentJudgeArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    if !(1..=100).contains(&arguments.votes) || arguments.timeout == 0 {
-        return Err(Stop::bad_input("--votes must be between 1 and 100, and --timeout at least 1"));
+    if !(1..=100).contains(&arguments.votes) {
+        return Err(Stop::bad_input("--votes must be between 1 and 100"));
     }
     if !(arguments.temperature.is_finite() && arguments.temperature >= 0.0) {
         return Err(Stop::bad_input("--temperature must not be negative"));
@@ -27,8 +26,7 @@ pub(crate) fn judge(arguments: &AgentJudgeArgs, terminal: &Terminal) -> Result<E
     let read = Config { traces: arguments.traces.clone(), ..config(&arguments.read)? };
     let traces = read.whole_traces(&here())?.traces;
     let api = Api::from(arguments.api);
-    let timeout = Duration::from_secs(arguments.timeout);
-    let client = api.client(arguments.key_env.as_deref(), timeout)?;
+    let client = api.client(arguments.key_env.as_deref(), arguments.timeout.0)?;
     let model = Model {
         name: arguments.model.clone(),
         api,

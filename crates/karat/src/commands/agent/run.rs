@@ -79,9 +79,9 @@ pub(super) fn common(live: &LiveArgs, name: &str) -> Common {
     Common {
         runs: live.runs,
         concurrency: live.concurrency,
-        timeout_ms: live.timeout.saturating_mul(1000),
+        timeout_ms: live.timeout.as_millis(),
         retries: 4,
-        backoff_ms: live.retry_pause_ms,
+        backoff_ms: live.retry_pause.as_millis(),
         ..Common::named(name)
     }
 }
@@ -95,8 +95,8 @@ pub(super) fn check_numbers(live: &LiveArgs) -> Result<(), Stop> {
     if !(0.0..=1.0).contains(&live.max_errors) {
         return Err(Stop::bad_input("--max-errors must be between 0 and 1"));
     }
-    if live.max_turns == 0 || live.max_seconds == 0 || live.timeout == 0 {
-        return Err(Stop::bad_input("--max-turns, --max-seconds and --timeout must be at least 1"));
+    if live.max_turns == 0 {
+        return Err(Stop::bad_input("--max-turns must be at least 1"));
     }
     let amount = |number: f64| number.is_finite() && number >= 0.0;
     if !live.max_cost.is_none_or(amount) || !amount(live.temperature) {
@@ -126,7 +126,7 @@ pub(super) fn live_config(live: &LiveArgs) -> Config {
         budget: Budget {
             turns: live.max_turns,
             tokens: live.max_tokens,
-            seconds: live.max_seconds,
+            seconds: live.max_time.0.as_secs(),
             cost: live.max_cost,
         },
         system: live.system.clone(),

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use karat_core::provenance::Stopwatch;
 use karat_io::input::write_atomic;
@@ -34,10 +33,8 @@ pub(super) fn run(arguments: &CaptureArgs, terminal: &Terminal) -> Result<Exit, 
     let scratch = TempDir::with_prefix("karat-capture-")
         .map_err(|error| Stop::bad_input(format!("cannot make a scratch folder: {error}")))?;
     let targets = targets(arguments, scratch.path(), terminal)?;
-    let options = Options {
-        timeout: Duration::from_secs(arguments.timeout),
-        parallel: usize::from(arguments.parallel),
-    };
+    let options =
+        Options { timeout: arguments.timeout.0, parallel: usize::from(arguments.concurrency) };
     let captured = take(targets, options, terminal)?;
     if let Some(mut why) = not_captured(&captured)
         && (!arguments.keep_going || captured.snapshot.is_empty())

@@ -16,7 +16,7 @@ pub(super) fn run(arguments: &LockArgs, terminal: &Terminal) -> Result<Exit, Sto
     }
     let lock = Lock::of(&snapshot);
     let text = karat_report::json::text(&lock);
-    let Some(out) = &arguments.out else {
+    let Some(out) = &arguments.output else {
         terminal.print_json_text(&text)?;
         return Ok(Exit::Pass);
     };

@@ -116,7 +116,9 @@ fn configure(
     servers: &BTreeMap<String, proxy::Reach>,
     terminal: &Terminal,
 ) -> Result<(), Stop> {
-    let (Some(kind), Some(out)) = (arguments.proxy_config, &arguments.out) else { return Ok(()) };
+    let (Some(kind), Some(out)) = (arguments.proxy_config, &arguments.output) else {
+        return Ok(());
+    };
     let peers = || out.with_extension("data");
     let data = arguments.proxy_data.clone().unwrap_or_else(peers);
     let proxy = proxy::Proxy {

@@ -56,6 +56,11 @@ pub(super) fn complete(
              `karat agent run`",
         ));
     }
+    if given_target.has_folder() && user != User::Server {
+        return Err(Stop::bad_input(
+            "--cwd requires --for server; a search or scanner is started in the folder of the project",
+        ));
+    }
     let target = match ask && !named && user != User::Agent {
         true => how_started(user, terminal)?,
         false => given_target,

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::cli::{Ci, User};
 use crate::commands::init::origin::Origin;
+use crate::commands::init::paths::slashes;
 use crate::commands::init::starters::{DATASET, Target, shell};
 
 const GITHUB: &str = include_str!("../../starter/ci/github.yml");
@@ -131,17 +132,13 @@ fn variable_or(name: &str, otherwise: Option<&str>) -> String {
 }
 
 fn extras(project: &Project<'_>) -> Vec<Extra> {
-    let within = slashes(project.within);
     let words = |words: &[&str]| -> Vec<String> { words.iter().map(|&w| w.to_owned()).collect() };
     let (name, about, words) = match project.user {
         // What was recorded is looked at by `karat check` alone.
         User::Agent => return Vec::new(),
         User::Server => {
             let mut line = words(&["karat", "server", "lint"]);
-            if !within.is_empty() && matches!(project.target, Target::Command(_)) {
-                line.extend(["--cwd".to_owned(), within]);
-            }
-            line.extend(project.target.words());
+            line.extend(project.target.words_at_root(project.within));
             ("karat-lint", "Judge the tool definitions", line)
         }
         User::Proxy | User::Scanner => {
@@ -161,9 +158,4 @@ fn scalar(text: &str) -> String {
         return text.to_owned();
     }
     serde_json::Value::from(text).to_string()
-}
-
-fn slashes(path: &Path) -> String {
-    let parts: Vec<_> = path.components().map(|part| part.as_os_str().to_string_lossy()).collect();
-    parts.join("/")
 }

@@ -5,6 +5,7 @@
 mod ask;
 mod ci;
 mod origin;
+mod paths;
 mod starters;
 
 use std::path::{Path, PathBuf};
@@ -45,7 +46,7 @@ struct Outcome {
 
 /// Writes the project, without changing existing files.
 pub(crate) fn run(arguments: &InitArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    let given = Target::new(arguments.url.as_deref(), &arguments.command)?;
+    let given = Target::given(arguments)?;
     let Answers { user, target, ci: wanted, origin } = ask::complete(arguments, given, terminal)?;
     let folder = &arguments.folder;
     let target = target.seen_from(folder);

@@ -2,14 +2,18 @@
 //! baselines are the scores of the systems that it runs, recorded by `karat
 //! baseline update` in a project that was just written, and a test holds them to that.
 
-use std::path::Path;
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
 
 use karat_io::input::destination;
+use karat_io::secrets;
 use karat_io::text::printable;
 use karat_mcp::ServerSpec;
 
-use crate::cli::User;
+use crate::cli::{InitArgs, User};
+use crate::commands::init::paths;
 use crate::commands::schema;
+use crate::commands::server::target::pairs;
 use crate::exit::Stop;
 
 /// A file by its path in the project, with its text.
@@ -71,43 +75,64 @@ const AGENT: &[Text] = &[
 pub(super) enum Target {
     /// The systems that Karat carries with it, to start with: the demo server, the built-in engine or detectors.
     Demo,
-    /// A program of the user's.
-    Command(Vec<String>),
-    /// A system that runs already.
-    Url(String),
+    /// A program of the user's, or a system that runs already.
+    Own(Box<Own>),
+}
+
+/// A system of the user's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Own {
+    spec: ServerSpec,
+    /// Its working folder, from the folder of the project.
+    cwd: Option<PathBuf>,
 }
 
 impl Target {
-    /// From the flags; what could not are in one line of a file is refused.
-    pub(super) fn new(url: Option<&str>, command: &[String]) -> Result<Target, Stop> {
-        let words = || command.iter().map(String::as_str).chain(url);
-        if let Some(word) = words().find(|word| word.chars().any(char::is_control)) {
+    /// From the flags.
+    pub(super) fn given(arguments: &InitArgs) -> Result<Target, Stop> {
+        let InitArgs { url, command, env, headers, cwd, folder, .. } = arguments;
+        let spec = match url {
+            None if command.is_empty() => return Ok(Target::Demo),
+            None => ServerSpec::from_command(command.clone()),
+            Some(url) => ServerSpec::from_url(url),
+        };
+        let spec = ServerSpec {
+            env: pairs(env, '=', "-e", "KEY=VALUE")?,
+            headers: pairs(headers, ':', "--header", "NAME: VALUE")?,
+            cwd: cwd.clone(),
+            ..spec
+        };
+        let cwd = cwd.as_deref().map(|cwd| paths::from(folder, cwd)).transpose();
+        let cwd = cwd.map_err(|error| Stop::bad_input(format!("--cwd {error}")))?;
+        Target::own(spec, cwd)
+    }
+
+    /// A system that can be written down: without secrets, and each of its words in one line of a file.
+    fn own(spec: ServerSpec, cwd: Option<PathBuf>) -> Result<Target, Stop> {
+        let named = spec.env.iter().chain(&spec.headers).flat_map(|(name, value)| [name, value]);
+        let words = spec.command.iter().flatten().chain(&spec.url).chain(named);
+        let folder = cwd.as_ref().map(|folder| folder.display().to_string());
+        if let Some(word) = words.chain(&folder).find(|word| word.chars().any(char::is_control)) {
             return Err(Stop::bad_input(format!(
                 "{:?}: a command or URL with control characters cannot be written to a file; put it \
                  into a script",
                 printable(word)
             )));
         }
-        match url {
-            None if command.is_empty() => Ok(Target::Demo),
-            None => match ServerSpec::from_command(command.to_owned()).written_secret() {
-                None => Ok(Target::Command(command.to_owned())),
-                Some(secret) => Err(Stop::bad_input(format!(
-                    "{}: a secret is not written into files that are committed; put it into a \
-                     variable, and '${{NAME}}' in its place (in such quotes, so that the shell leaves \
-                     it alone), or give the server `env = {{ NAME = \"${{NAME}}\" }}` in karat.toml",
-                    printable(&secret)
-                ))),
-            },
-            Some(url) => address(url),
+        match &spec.url {
+            Some(url) => check_address(url)?,
+            None => check_command(&spec)?,
         }
+        check_values(&spec)?;
+        spec.transport().map_err(Stop::bad_input)?;
+        Ok(Target::Own(Box::new(Own { spec, cwd })))
     }
 
     /// From one line of text: an address, or a command with its arguments.
     pub(super) fn parse(line: &str) -> Result<Target, String> {
         let line = line.trim();
         if line.starts_with("http://") || line.starts_with("https://") {
-            return Target::new(Some(line), &[]).map_err(|stop| stop.message);
+            return Target::own(ServerSpec::from_url(line), None).map_err(|stop| stop.message);
         }
         let mut words = Vec::new();
         let mut word: Option<String> = None;
@@ -127,22 +152,31 @@ impl Target {
             return Err("A quote is not closed.".to_owned());
         }
         words.extend(word);
-        Target::new(None, &words).map_err(|stop| stop.message)
+        match words.is_empty() {
+            true => Ok(Target::Demo),
+            false => {
+                Target::own(ServerSpec::from_command(words), None).map_err(|stop| stop.message)
+            }
+        }
     }
 
     /// The same from the folder of the project, where it is started: a word that names a file from here names
-    /// it from there.
-    pub(super) fn seen_from(self, folder: &Path) -> Target {
-        let Target::Command(words) = self else { return self };
-        if destination(folder) == destination(Path::new(".")) {
-            return Target::Command(words);
+    /// it from there. With a working folder of its own, words are meant from that.
+    pub(super) fn seen_from(mut self, folder: &Path) -> Target {
+        if let Target::Own(own) = &mut self
+            && own.cwd.is_none()
+            && let Some(words) = &mut own.spec.command
+            && destination(folder) != destination(Path::new("."))
+        {
+            for (at, word) in words.iter_mut().enumerate() {
+                // A program without a separator is looked up in PATH.
+                let is_path = at > 0 || word.contains('/');
+                if let Some(moved) = is_path.then(|| from_folder(word, folder)).flatten() {
+                    *word = moved;
+                }
+            }
         }
-        let moved = |(at, word): (usize, String)| {
-            // A program without a separator is looked up in PATH.
-            let is_path = at > 0 || word.contains('/');
-            is_path.then(|| from_folder(&word, folder)).flatten().unwrap_or(word)
-        };
-        Target::Command(words.into_iter().enumerate().map(moved).collect())
+        self
     }
 
     /// Refuses a URL with which the first check of the project would be refused.
@@ -150,7 +184,8 @@ impl Target {
     /// # Errors
     /// The form that is needed.
     pub(super) fn suits(&self, user: User) -> Result<(), String> {
-        let Target::Url(url) = self else { return Ok(()) };
+        let Target::Own(own) = self else { return Ok(()) };
+        let Some(url) = &own.spec.url else { return Ok(()) };
         match user {
             User::Proxy if !url.contains("{query}") => Err(
                 "the URL of a search needs {query} where the query goes, as in \
@@ -167,47 +202,78 @@ impl Target {
         }
     }
 
-    /// As the words of a command line of Karat.
+    /// As the words of a command line of Karat that is run in the folder of the project.
     pub(super) fn words(&self) -> Vec<String> {
-        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-        match self {
-            Target::Demo => words(&["--", "karat", "demo-server"]),
-            Target::Url(url) => words(&["--url", url]),
-            Target::Command(command) => {
-                std::iter::once("--".to_owned()).chain(command.iter().cloned()).collect()
+        let cwd = match self {
+            Target::Demo => None,
+            Target::Own(own) => own.cwd.as_deref(),
+        };
+        self.words_in(cwd)
+    }
+
+    /// As the words of a command line of Karat that is run at the root of the repository, in which the
+    /// project is at this path.
+    pub(super) fn words_at_root(&self, project: &Path) -> Vec<String> {
+        let folder = match self {
+            Target::Own(own) if own.spec.command.is_some() => {
+                paths::joined(project, own.cwd.as_deref().unwrap_or(Path::new("")))
             }
+            _ => PathBuf::new(),
+        };
+        self.words_in(
+            Some(&folder).filter(|folder| !folder.as_os_str().is_empty()).map(PathBuf::as_path),
+        )
+    }
+
+    fn words_in(&self, cwd: Option<&Path>) -> Vec<String> {
+        let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
+        let Target::Own(own) = self else { return owned(&["--", "karat", "demo-server"]) };
+        let ServerSpec { command, url, env, headers, .. } = &own.spec;
+        let mut words = Vec::new();
+        if let Some(folder) = cwd {
+            words.extend(["--cwd".to_owned(), paths::slashes(folder)]);
+        }
+        words.extend(
+            env.iter().flat_map(|(key, value)| ["-e".to_owned(), format!("{key}={value}")]),
+        );
+        for (name, value) in headers {
+            words.extend(["--header".to_owned(), format!("{name}: {value}")]);
+        }
+        if let Some(url) = url {
+            words.extend(["--url".to_owned(), url.clone()]);
+        }
+        if let Some(command) = command {
+            words.push("--".to_owned());
+            words.extend(command.iter().cloned());
+        }
+        words
+    }
+
+    /// As a server to start from the folder of the project.
+    pub(super) fn spec(&self) -> ServerSpec {
+        match self {
+            Target::Own(own) => ServerSpec { cwd: own.cwd.clone(), ..own.spec.clone() },
+            Target::Demo => ServerSpec::from_command(self.words().into_iter().skip(1).collect()),
         }
     }
 
-    /// As a server to start.
-    pub(super) fn spec(&self) -> ServerSpec {
-        match self {
-            Target::Url(url) => ServerSpec::from_url(url),
-            _ => ServerSpec::from_command(self.words().into_iter().skip(1).collect()),
-        }
+    /// Returns whether it is started in a folder of its own.
+    pub(super) fn has_folder(&self) -> bool {
+        matches!(self, Target::Own(own) if own.cwd.is_some())
     }
 
     /// As the value of `system` in karat.toml; `None` for the built-in one.
     fn system(&self) -> Option<String> {
-        match self {
-            Target::Demo => None,
-            Target::Url(url) => {
-                Some(format!("{{ http = {{ url = {} }} }}", toml::Value::from(url.as_str())))
-            }
-            Target::Command(command) => {
-                Some(format!("{{ command = {} }}", toml::Value::from(command.clone())))
-            }
-        }
+        let Target::Own(own) = self else { return None };
+        let table = own.table();
+        Some(if own.spec.url.is_some() { inline(&[("http", table)]) } else { table })
     }
 
     /// As the value of `server` in karat.toml.
     fn toml(&self) -> String {
         match self {
             Target::Demo => r#"{ command = ["karat", "demo-server"] }"#.to_owned(),
-            Target::Url(url) => format!("{{ url = {} }}", toml::Value::from(url.as_str())),
-            Target::Command(command) => {
-                format!("{{ command = {} }}", toml::Value::from(command.clone()))
-            }
+            Target::Own(own) => own.table(),
         }
     }
 }
@@ -228,22 +294,106 @@ fn from_folder(word: &str, folder: &Path) -> Option<String> {
     Some(format!("{start}{below}"))
 }
 
-/// A URL without secrets.
-fn address(url: &str) -> Result<Target, Stop> {
+impl Own {
+    /// As a table on one line of karat.toml.
+    fn table(&self) -> String {
+        let ServerSpec { command, url, env, headers, .. } = &self.spec;
+        let mut fields = Vec::new();
+        if let Some(command) = command {
+            fields.push(("command", toml::Value::from(command.clone()).to_string()));
+        }
+        if let Some(url) = url {
+            fields.push(("url", toml::Value::from(url.as_str()).to_string()));
+        }
+        for (key, values) in [("env", env), ("headers", headers)] {
+            if !values.is_empty() {
+                let quoted = |text: &String| toml::Value::from(text.as_str()).to_string();
+                let named: Vec<(String, String)> =
+                    values.iter().map(|(name, value)| (key_of(name), quoted(value))).collect();
+                fields.push((key, inline(&named)));
+            }
+        }
+        if let Some(folder) = &self.cwd {
+            fields.push(("cwd", toml::Value::from(paths::slashes(folder)).to_string()));
+        }
+        inline(&fields)
+    }
+}
+
+/// A table of TOML on one line.
+fn inline(fields: &[(impl Display, String)]) -> String {
+    let fields: Vec<String> =
+        fields.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+    format!("{{ {} }}", fields.join(", "))
+}
+
+/// A key of TOML, in quotes if it needs them.
+fn key_of(name: &str) -> String {
+    match name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_') {
+        true => name.to_owned(),
+        false => toml::Value::from(name).to_string(),
+    }
+}
+
+/// The refusal of a command with secrets.
+fn check_command(spec: &ServerSpec) -> Result<(), Stop> {
+    let Some(secret) = spec.written_secret() else { return Ok(()) };
+    Err(Stop::bad_input(format!(
+        "{}: a secret is not written into files that are committed; put it into a variable, and \
+         '${{NAME}}' in its place (in such quotes, so that the shell leaves it alone), or give the server \
+         -e NAME='${{NAME}}'",
+        printable(&secret)
+    )))
+}
+
+/// The refusal of an address that is none or has secrets.
+fn check_address(url: &str) -> Result<(), Stop> {
     let spec = ServerSpec::from_url(url);
     let shown = spec.describe();
     if let Some(secret) = spec.written_secret() {
         return Err(Stop::bad_input(format!(
             "--url {shown}: {}: a secret is not written into files that are committed; leave it out \
-             of the address, put it into a variable, and add `headers = {{ Authorization = \
-             \"Bearer ${{TOKEN}}\" }}` to the server in karat.toml",
+             of the address, put it into a variable, and add --header 'Authorization: Bearer ${{TOKEN}}'",
             printable(&secret)
         )));
     }
     if url.starts_with("http://") || url.starts_with("https://") {
-        return Ok(Target::Url(url.to_owned()));
+        return Ok(());
     }
     Err(Stop::bad_input(format!("--url {shown}: a URL starts with http:// or https://")))
+}
+
+/// The refusal of variables and headers with secrets. The message has their names alone.
+fn check_values(spec: &ServerSpec) -> Result<(), Stop> {
+    // A default of a variable is written down too.
+    let literal = |value: &str| !value.contains("${") || value.contains(":-");
+    let in_url = |value: &str| {
+        secrets::in_urls(value).into_iter().any(|part| value.get(part).is_some_and(literal))
+    };
+    let of_env = spec
+        .env
+        .iter()
+        .find(|(name, value)| in_url(value) || (secrets::is_secret(name, value) && literal(value)));
+    let of_headers = spec.headers.iter().find(|(name, value)| {
+        in_url(value)
+            || ((secrets::is_secret_header(name) || secrets::is_secret(name, value))
+                && literal(value))
+    });
+    let (flag, name, form) = match (of_env, of_headers) {
+        (Some((name, _)), _) => ("-e", name, format!("{name}='${{{}}}'", variable(name))),
+        (None, Some((name, _))) => ("--header", name, format!("'{name}: ${{{}}}'", variable(name))),
+        (None, None) => return Ok(()),
+    };
+    Err(Stop::bad_input(printable(&format!(
+        "{flag} {name}: a secret is not written into files that are committed; put it into a variable, \
+         and write {flag} {form}"
+    ))))
+}
+
+/// The name of a variable for the value with this name.
+fn variable(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
+    name.chars().map(plain).collect()
 }
 
 /// The files of a project, by their paths in it.
@@ -343,7 +493,7 @@ pub(super) fn measures(user: User, target: &Target) -> &'static str {
 pub(super) fn accepts(user: User, target: &Target) -> &'static str {
     match (user, target) {
         // The suite is still to be written, and its scores are not worth keeping before.
-        (User::Server, Target::Command(_) | Target::Url(_)) => {
+        (User::Server, Target::Own(_)) => {
             "accepts new scores, once you have uncommented `baseline` in karat.toml"
         }
         _ => "accepts new scores, once your own system is measured",

@@ -12,7 +12,6 @@ mod run;
 mod tools;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use karat_core::schema::{Compiled, Violation};
 use karat_io::text::{clip, printable_block};
@@ -37,9 +36,8 @@ pub(crate) fn run(arguments: &McpArgs) -> Result<Exit, Stop> {
     // A project that cannot be read is reported at the start, where a person sees it.
     choice.settings()?;
     let folder = Folder::new(&choice.folder())?;
-    let time_limit = Duration::from_secs(arguments.time_limit);
     let runner = match arguments.allow_run {
-        true => Some(Runner::new(&choice, &folder, time_limit)?),
+        true => Some(Runner::new(&choice, &folder, arguments.time_limit)?),
         false => None,
     };
     let offer = Offer {

@@ -4,12 +4,12 @@
 //! with everything that it started.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use karat_core::finding::Finding;
 use karat_io::process::{Process, Program};
 use karat_io::text::printable;
 use karat_mcp::config;
+use karat_server::probe::time::Time;
 use serde_json::Value;
 use tokio::io::AsyncReadExt as _;
 use tokio::sync::Mutex;
@@ -30,7 +30,7 @@ pub(super) struct Runner {
     karat: String,
     project: String,
     folder: PathBuf,
-    time_limit: Duration,
+    time_limit: Time,
     running: Mutex<()>,
 }
 
@@ -42,11 +42,7 @@ struct Ran {
 }
 
 impl Runner {
-    pub(super) fn new(
-        choice: &Choice,
-        folder: &Folder,
-        time_limit: Duration,
-    ) -> Result<Runner, Stop> {
+    pub(super) fn new(choice: &Choice, folder: &Folder, time_limit: Time) -> Result<Runner, Stop> {
         let utf8 = |path: PathBuf| {
             path.into_os_string().into_string().map_err(|path| {
                 Stop::bad_input(format!("{}: the path is not UTF-8", path.display()))
@@ -95,11 +91,11 @@ impl Runner {
             findings: Vec<Finding>,
         }
         let seconds = arguments.get("seconds").and_then(Value::as_u64).unwrap_or(SCAN_SECONDS);
-        let seconds = seconds.to_string();
+        let limit = Time::from_secs(seconds).to_string();
         let (server, config) = named(arguments, folder)?;
         let fixed = ["server", "scan", "--json", "--quiet", "--fail-on", "never"];
         let mut command = fixed.to_vec();
-        command.extend(["--time-limit", &seconds, "--config", &config, "--server", server]);
+        command.extend(["--time-limit", &limit, "--config", &config, "--server", server]);
         let ran = self.run(&command).await?;
         let scanned: Scan = serde_json::from_str(&ran.stdout).map_err(|_| ran.failure(folder))?;
         let mut found = scanned.lint.findings;
@@ -143,12 +139,10 @@ impl Runner {
             let status = status.map_err(|error| format!("the end of the run was lost: {error}"))?;
             Ok::<_, String>((status.code(), String::from_utf8_lossy(&printed).into_owned()))
         };
-        let done = tokio::time::timeout(self.time_limit, work).await;
+        let done = tokio::time::timeout(self.time_limit.0, work).await;
         let (code, stdout) = done.map_err(|_| {
-            let seconds = self.time_limit.as_secs();
-            format!(
-                "the run took more than {seconds} s and was stopped (--time-limit of karat mcp)"
-            )
+            let limit = self.time_limit;
+            format!("the run took more than {limit} and was stopped (--time-limit of karat mcp)")
         })??;
         // It waits until stderr has been read to its end.
         let _ = process.describe_exit().await;

@@ -37,7 +37,7 @@ pub(crate) fn attack(arguments: &AttackArgs, terminal: &Terminal) -> Result<Exit
         roots: arguments.root.clone(),
         flood: arguments.flood,
         allow_destructive: probe.allow_destructive,
-        time_limit: probing::time_limit(probe).or(Some(Time(attack::TIME_LIMIT))),
+        time_limit: probe.time_limit.or(Some(Time(attack::TIME_LIMIT))),
         allow: probe.findings.allow.clone(),
         fail_on: probe.findings.fail_on.into(),
         recorder: recording.recorder(),

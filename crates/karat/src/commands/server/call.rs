@@ -20,7 +20,7 @@ pub(crate) fn call(arguments: &CallArgs, terminal: &Terminal) -> Result<Exit, St
     let input = read(&arguments.input)?;
     let spec = target::needed(&arguments.target, terminal)?;
     let recording = Recording::begin(&arguments.record)?;
-    let options = recording.options(arguments.times.timeout_ms, arguments.times.start_timeout_ms);
+    let options = recording.options(arguments.times.limits().options());
     let called = async {
         let session = Session::start(&spec, &options).await.map_err(target::not_started)?;
         let mut called = session.call(&arguments.tool, &input).await;

@@ -1,7 +1,5 @@
 //! `karat server fuzz`: every tool with inputs that are generated from its schema.
 
-use std::time::Duration;
-
 use karat_server::fuzz::{self, Config, Fuzz};
 use karat_server::probe::stop::StopRequest;
 use karat_server::probe::time::Time;
@@ -32,8 +30,8 @@ pub(crate) fn fuzz(arguments: &FuzzArgs, terminal: &Terminal) -> Result<Exit, St
         cases: arguments.cases,
         tools: probe.tool.clone(),
         allow_destructive: probe.allow_destructive,
-        time_limit: probing::time_limit(probe).or(Some(Time(fuzz::TIME_LIMIT))),
-        tool_time_limit: Some(Time(Duration::from_secs(arguments.tool_time_limit))),
+        time_limit: probe.time_limit.or(Some(Time(fuzz::TIME_LIMIT))),
+        tool_time_limit: Some(arguments.tool_time_limit),
         shrink_calls: arguments.shrink_calls,
         allow: probe.findings.allow.clone(),
         fail_on: probe.findings.fail_on.into(),

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::Path;
-use std::time::Duration;
 
 use karat_core::finding::{Finding, Severity};
 use karat_io::input::{self, Limits, write_atomic};
@@ -44,7 +43,7 @@ pub(crate) fn lint(arguments: &LintArgs, terminal: &Terminal) -> Result<Exit, St
             let recording = Recording::begin(&arguments.record)?;
             let options = Options {
                 recorder: recording.recorder(),
-                start_timeout: Duration::from_millis(arguments.start_timeout_ms),
+                start_timeout: arguments.start_timeout.0,
                 ..Options::default()
             };
             let outcome = of_server(&spec, &arguments.findings.allow, &options, terminal);

@@ -9,6 +9,7 @@ use karat_io::input::{self, Limits, blocks, write_atomic};
 use karat_metrics::metric;
 use karat_server::load::parts::{self, Part};
 use karat_server::load::{Condition, Config, Load};
+use karat_server::probe::time::Time;
 use karat_server::suite::Suite;
 
 use super::target;
@@ -30,10 +31,8 @@ pub(crate) fn load(arguments: &LoadArgs, terminal: &Terminal) -> Result<Exit, St
     check::ready(&run)?;
     let mut common = Common {
         seed: arguments.seed,
-        timeout_ms: arguments.times.timeout_ms,
-        start_timeout_ms: arguments.times.start_timeout_ms,
         gate: policy(arguments)?,
-        ..Common::named("load")
+        ..arguments.times.limits().common("load")
     };
     let config = config(arguments, terminal)?;
     Load::check(&config, &mut common)?;
@@ -93,8 +92,9 @@ pub(crate) fn merge(
 
 fn policy(arguments: &LoadArgs) -> Result<Policy, Stop> {
     let mut policy = Policy::default();
+    let millis = |time: Time| time.0.as_nanos() as f64 / 1e6;
     for (flag, id, max) in [
-        ("--max-p50", metric!("latency.p50"), arguments.max_p50),
+        ("--max-p50", metric!("latency.p50"), arguments.max_p50.map(millis)),
         ("--max-error-rate", metric!("error_rate"), arguments.max_error_rate),
     ] {
         let Some(max) = max else { continue };
@@ -118,7 +118,6 @@ fn config(arguments: &LoadArgs, terminal: &Terminal) -> Result<Config, Stop> {
         let flag = flag.to_owned();
         move |error: String| Stop::bad_input(format!("{flag} {error}"))
     };
-    let duration = arguments.duration.as_deref().map(str::parse).transpose();
     let find_max = arguments.find_max.as_deref().map(Condition::parse).transpose();
     Ok(Config {
         server: Some(server),
@@ -130,8 +129,8 @@ fn config(arguments: &LoadArgs, terminal: &Terminal) -> Result<Config, Stop> {
         concurrency: arguments.concurrency,
         rate: arguments.rate,
         connections: arguments.connections,
-        ramp: arguments.ramp.parse().map_err(wrong("--ramp"))?,
-        duration: duration.map_err(wrong("--duration"))?,
+        ramp: arguments.ramp,
+        duration: arguments.duration,
         count: arguments.count,
         warm_up: arguments.warm_up.parse().map_err(wrong("--warm-up"))?,
         find_max: find_max.map_err(wrong("--find-max"))?,

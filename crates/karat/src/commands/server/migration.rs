@@ -32,7 +32,7 @@ pub(crate) fn migration(arguments: &MigrationArgs, terminal: &Terminal) -> Resul
     let spec = target::needed(&arguments.target, terminal)?;
     let settings = Settings { known: probing::known(&arguments.set)? };
     let recording = Recording::begin(&arguments.record)?;
-    let options = recording.options(arguments.times.timeout_ms, arguments.times.start_timeout_ms);
+    let options = recording.options(arguments.times.limits().options());
     let work = async { Ok(migration::check(&spec, &options, &settings).await?) };
     let mut found = recording.finish(until_stopped(work, "interrupted"))?;
     target::say_remarks(terminal, &options);

@@ -4,7 +4,6 @@
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use karat_core::evaluation::{Common, Entry, Evaluation, RunContext, evaluate};
 use karat_core::finding::{Finding, Severity};
@@ -16,7 +15,6 @@ use karat_io::text::{clip, count, printable};
 use karat_mcp::ServerSpec;
 use karat_report::{Output, sarif};
 use karat_server::probe::stop::StopRequest;
-use karat_server::probe::time::Time;
 use karat_server::probe::{self, Rule};
 use serde_json::{Map, Value};
 
@@ -60,17 +58,7 @@ pub(super) fn known(set: &[String]) -> Result<Map<String, Value>, Stop> {
 
 /// The settings that all entries share.
 pub(super) fn common(name: &str, arguments: &ProbeArgs) -> Common {
-    Common {
-        seed: arguments.seed,
-        timeout_ms: arguments.times.timeout_ms,
-        start_timeout_ms: arguments.times.start_timeout_ms,
-        ..Common::named(name)
-    }
-}
-
-/// The time after which a run ends with the results so far.
-pub(super) fn time_limit(arguments: &ProbeArgs) -> Option<Time> {
-    arguments.time_limit.map(|seconds| Time(Duration::from_secs(seconds)))
+    Common { seed: arguments.seed, ..arguments.times.limits().common(name) }
 }
 
 impl From<FailOn> for probe::FailOn {

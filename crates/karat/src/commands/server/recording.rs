@@ -3,7 +3,6 @@
 //! whole.
 
 use std::path::Path;
-use std::time::Duration;
 
 use karat_mcp::{Options, Recorder};
 
@@ -28,14 +27,9 @@ impl<'a> Recording<'a> {
         self.asked.as_ref().map(|(_, recorder)| recorder.clone())
     }
 
-    /// The options of a session that is recorded, with its time limits in milliseconds.
-    pub(super) fn options(&self, call: u64, start: u64) -> Options {
-        Options {
-            recorder: self.recorder(),
-            call_timeout: Duration::from_millis(call),
-            start_timeout: Duration::from_millis(start),
-            ..Options::default()
-        }
+    /// The options of a session, which is recorded.
+    pub(super) fn options(&self, of: Options) -> Options {
+        Options { recorder: self.recorder(), ..of }
     }
 
     /// Writes out the rest, whatever came of the sessions; their failure is reported first.

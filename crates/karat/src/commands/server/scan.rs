@@ -48,7 +48,7 @@ pub(crate) fn scan(arguments: &ScanArgs, terminal: &Terminal) -> Result<Exit, St
     let recording = Recording::begin(&arguments.record)?;
     let options = Options {
         recorder: recording.recorder(),
-        start_timeout: Duration::from_millis(arguments.times.start_timeout_ms),
+        start_timeout: arguments.times.start_timeout.0,
         ..Options::default()
     };
     lint::check_allowed(&arguments.allow)?;
@@ -64,19 +64,17 @@ pub(crate) fn scan(arguments: &ScanArgs, terminal: &Terminal) -> Result<Exit, St
     let config = Config {
         server: Some(spec.clone()),
         cases: arguments.cases,
-        time_limit: Some(Time(Duration::from_secs(arguments.time_limit))),
-        tool_time_limit: Some(Time(Duration::from_secs(arguments.time_limit.div_ceil(4)))),
+        time_limit: Some(arguments.time_limit),
+        tool_time_limit: Some(Time(arguments.time_limit.0 / 4)),
         allow_destructive: arguments.allow_destructive,
         recorder: recording.recorder(),
         stop: stop.clone(),
         ..Config::default()
     };
-    let mut common = Common::named("scan");
-    common.timeout_ms = arguments.times.timeout_ms;
-    common.start_timeout_ms = arguments.times.start_timeout_ms;
+    let common = arguments.times.limits().common("scan");
     let measured = probing::measure::<Fuzz>(common.clone(), config, &stop, terminal);
     let report = recording.finish(measured)?;
-    let limit = reach_limit(arguments.time_limit, started.elapsed());
+    let limit = reach_limit(arguments.time_limit.0, started.elapsed());
     let reached = reached(arguments, &spec, common, limit, &stop, terminal)?;
     let fuzzed = fuzz::findings(&report);
     let rules: Vec<&Rule> = detectors::rules().into_iter().chain(fuzz::rules()).collect();
@@ -193,10 +191,8 @@ fn without_calls(
 
 /// The time for looking at what the server can reach: a third of that for the fuzz, or what is left of half as much
 /// again, so that a scan with the defaults takes less than a minute.
-fn reach_limit(fuzz_seconds: u64, elapsed: Duration) -> Duration {
-    let all = Duration::from_secs(fuzz_seconds.saturating_mul(3).div_ceil(2));
-    let third = Duration::from_secs(fuzz_seconds.div_ceil(3));
-    all.saturating_sub(elapsed).min(third).max(LEAST_REACH)
+fn reach_limit(fuzz: Duration, elapsed: Duration) -> Duration {
+    (fuzz * 3 / 2).saturating_sub(elapsed).min(fuzz / 3).max(LEAST_REACH)
 }
 
 /// The things outside of the server that its tools lead to; an error is the reason for which that is not known.
@@ -352,7 +348,8 @@ mod tests {
 
     #[test]
     fn a_slow_start_leaves_less_time_for_what_the_server_can_reach() {
-        let seconds = |elapsed| reach_limit(30, Duration::from_secs(elapsed)).as_secs();
+        let seconds =
+            |elapsed| reach_limit(Duration::from_secs(30), Duration::from_secs(elapsed)).as_secs();
         assert_eq!([30, 40, 44, 90].map(seconds), [10, 5, 2, 2]);
     }
 }

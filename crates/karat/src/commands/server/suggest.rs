@@ -35,7 +35,7 @@ pub(crate) fn suggest(arguments: &SuggestArgs, terminal: &Terminal) -> Result<Ex
         written_server: written_server.clone(),
     };
     let recording = Recording::begin(&arguments.record)?;
-    let options = recording.options(arguments.times.timeout_ms, arguments.times.start_timeout_ms);
+    let options = recording.options(arguments.times.limits().options());
     say_isolation(&spec, terminal);
     let work = async { Ok(suggest::suggest(&spec, &options, &settings).await?) };
     let found = recording.finish(until_stopped(work, "interrupted; no suite was written"))?;
@@ -96,11 +96,7 @@ pub(crate) fn propose(arguments: &ProposeArgs, terminal: &Terminal) -> Result<Ex
     };
     let input = call::read(&arguments.input)?;
     let spec = target::needed(&arguments.target, terminal)?;
-    let options = Options {
-        call_timeout: Duration::from_millis(arguments.times.timeout_ms),
-        start_timeout: Duration::from_millis(arguments.times.start_timeout_ms),
-        ..Options::default()
-    };
+    let options = arguments.times.limits().options();
     let allowed = arguments.allow_destructive;
     let work =
         async { Ok(suggest::propose(&spec, &options, feature, name, input, allowed).await?) };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::Path;
 
-use karat_core::evaluation::{Common, Entry, Evaluation as _};
+use karat_core::evaluation::{Entry, Evaluation as _};
 use karat_core::kind::Kind;
 use karat_core::report::{Item, Report, load_reports};
 use karat_io::input::Limits;
@@ -41,11 +41,7 @@ pub(crate) fn test(arguments: &ServerTestArgs, terminal: &Terminal) -> Result<Ex
         recorder: recording.recorder(),
         ..Config::default()
     };
-    let mut common = Common {
-        timeout_ms: arguments.times.timeout_ms,
-        start_timeout_ms: arguments.times.start_timeout_ms,
-        ..Common::named(name(arguments))
-    };
+    let mut common = arguments.times.limits().common(&name(arguments));
     Suites::check(&config, &mut common)?;
     let data = Dataset::new(suite, &config, Path::new(""))?;
     let entry = Entry::<Suites> { common, config, data };
