@@ -333,6 +333,7 @@ fn grade(id: &str, value: &Value) -> Result<i64, String> {
 }
 
 /// Far-off numbers end at the bounds of `i64`, and grades are clamped anyway.
+#[expect(clippy::cast_possible_truncation, reason = "whole, and clamped to the bounds of i64")]
 fn whole(number: f64) -> Option<i64> {
     (number.is_finite() && number.fract() == 0.0).then_some(number as i64)
 }
@@ -554,7 +555,7 @@ mod tests {
     }
 
     /// One query over the tools `s:a`, `s:b` and `skill:pdf`.
-    fn query(fields: Value) -> Result<Value, String> {
+    fn query(fields: &Value) -> Result<Value, String> {
         let folder = folder(&[
             (
                 "t.jsonl",
@@ -577,7 +578,7 @@ mod tests {
             json!({"s:a": 1, "s:b": -1}),
             json!([{"tool_id": "s:a", "relevance": 1.0}, {"id": "s:b", "grade": 0.0}]),
         ] {
-            let found = query(json!({"id": "q", "query": "x", "labels": labels})).unwrap();
+            let found = query(&json!({"id": "q", "query": "x", "labels": labels})).unwrap();
             assert_eq!(found["labels"], expected);
         }
     }
@@ -598,7 +599,7 @@ mod tests {
             (json!([["s:b", 0]]), r#"a label is not an id: ["s:b",0]"#),
             (json!("s:b"), "not a list"),
         ] {
-            let error = query(json!({"id": "q7", "query": "x", "labels": labels})).unwrap_err();
+            let error = query(&json!({"id": "q7", "query": "x", "labels": labels})).unwrap_err();
             assert!(error.contains("q7") && error.contains(words), "{words}: {error}");
         }
     }
@@ -606,7 +607,7 @@ mod tests {
     #[test]
     fn what_should_fire_is_imported_and_a_contradiction_refused() {
         let quiet = json!({"id": "q", "query": "x", "skill": "pdf", "should_trigger": false});
-        let found = query(quiet).unwrap();
+        let found = query(&quiet).unwrap();
         assert_eq!((&found["skill"], &found["should_trigger"]), (&json!("pdf"), &json!(false)));
         for (fields, words) in [
             (json!({"skill": "xls"}), "skill:xls"),
@@ -618,7 +619,7 @@ mod tests {
         ] {
             let mut all = json!({"id": "q", "query": "x"});
             all.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-            let error = query(all).unwrap_err();
+            let error = query(&all).unwrap_err();
             assert!(error.contains(words), "{words}: {error}");
         }
     }

@@ -45,12 +45,13 @@ pub(crate) fn run(arguments: &CheckAllArgs, terminal: &Terminal) -> Result<Exit,
             file.display()
         )));
     }
-    let out = choice.folder().join(&arguments.out);
+    let folder = choice.folder();
+    let out = folder.join(&arguments.out);
     let mut kept = Kept::default();
     let mut changed: Option<BTreeSet<PathBuf>> = None;
     let mut own = BTreeSet::new();
     loop {
-        let before = files(&choice.folder(), &out);
+        let before = files(&folder, &out);
         let done =
             round(&choice, &arguments, evaluation, changed.as_ref(), &mut kept, &mut own, terminal);
         match done {
@@ -60,7 +61,7 @@ pub(crate) fn run(arguments: &CheckAllArgs, terminal: &Terminal) -> Result<Exit,
             Ok(()) => {}
         }
         terminal.say("watching for changes; press Ctrl-C to stop");
-        let next = next_change(&choice.folder(), &out, before, &own);
+        let next = next_change(&folder, &out, before, &own);
         let found = until_stopped(next, "stopped")?;
         let names: Vec<String> = found.iter().map(|path| path.display().to_string()).collect();
         terminal.say(&format!("changed: {}", names.join(", ")));

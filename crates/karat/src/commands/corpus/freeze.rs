@@ -34,7 +34,7 @@ fn words(arguments: &FreezeArgs) -> Result<Words, Stop> {
     // A folder that is frozen again has the origin that it had; a new version has one of its own.
     let before = origins.first().filter(|_| arguments.into.is_none());
     let made = given(&arguments.made).or_else(|| before.map(|manifest| manifest.made.clone()));
-    let licence = licence(arguments, given(&arguments.licence), &origins)?;
+    let licence = licence(arguments, given(&arguments.licence).as_ref(), &origins)?;
     let unstated = || UNSTATED.to_owned();
     Ok(Words { licence: licence.unwrap_or_else(unstated), made: made.unwrap_or_else(unstated) })
 }
@@ -43,26 +43,26 @@ fn words(arguments: &FreezeArgs) -> Result<Words, Stop> {
 /// everything that is made of the data.
 fn licence(
     arguments: &FreezeArgs,
-    given: Option<String>,
+    given: Option<&String>,
     origins: &[Manifest],
 ) -> Result<Option<String>, Stop> {
     let refuse =
         |why: String| Err(Stop::bad_input(format!("{}: {why}", arguments.folder.display())));
     let kept = || origins.iter().map(|manifest| &manifest.licence);
     let is_restricted = |licence: &&String| licence.trim_start().starts_with("restricted");
-    if let Some(restricted) = kept().chain(&given).find(is_restricted) {
+    if let Some(restricted) = kept().chain(given).find(is_restricted) {
         let shown = printable(restricted);
         if arguments.publish {
             return refuse(format!("the licence {shown:?} allows use, but not publication"));
         }
-        if given.as_ref().is_some_and(|given| given != restricted) {
+        if given.is_some_and(|given| given != restricted) {
             return refuse(format!(
                 "the licence {shown:?} stays with the data; leave out --licence"
             ));
         }
         return Ok(Some(restricted.clone()));
     }
-    let licence = given.clone().or_else(|| kept().find(|licence| *licence != UNSTATED).cloned());
+    let licence = given.or_else(|| kept().find(|licence| *licence != UNSTATED)).cloned();
     if arguments.publish && licence.is_none() {
         return refuse("--publish requires a licence, such as --licence CC-BY-4.0".to_owned());
     }
