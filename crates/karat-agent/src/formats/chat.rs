@@ -177,9 +177,10 @@ fn read(text: &str) -> Result<Conversation, Invalid> {
         return Ok(conversation);
     }
     let mut fields = Fields::parse(text)?;
-    let is_half = fields.has("custom_id") && (fields.has("response") || fields.has("result"));
+    let of_batch = fields.has("custom_id");
+    let is_half = of_batch && (fields.has("response") || fields.has("result"));
     overlay(&mut fields, &mut conversation.trace)?;
-    let (request, response) = halves(&mut fields)?;
+    let (request, response) = halves(&mut fields, of_batch)?;
     let mut request = match request {
         Some(request) => request,
         None => std::mem::replace(&mut fields, Fields::parse("{}")?),
@@ -476,6 +477,7 @@ pub(super) fn overlay(fields: &mut Fields<'_>, trace: &mut Trace) -> Result<(), 
 /// batch files, or all in one.
 fn halves<'a>(
     fields: &mut Fields<'a>,
+    of_batch: bool,
 ) -> Result<(Option<Fields<'a>>, Option<Fields<'a>>), Invalid> {
     let unwrap = |text: &'a str| -> Result<Fields<'a>, Invalid> {
         let mut inside = Fields::parse(text)?;
@@ -485,7 +487,6 @@ fn halves<'a>(
         }
     };
     // Anthropic's batches have other names, and the response inside.
-    let of_batch = fields.has("custom_id");
     let params = if of_batch { fields.raw("params") } else { None };
     let result = if of_batch { fields.raw("result").filter(|text| is_object(text)) } else { None };
     let result = result.and_then(|result| Fields::parse(result).ok()?.raw("message"));

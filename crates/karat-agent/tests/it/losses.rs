@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::formats::read;
 
-/// The traces of a file, and what was noted about it.
+/// The traces of a file, with the notes on it.
 fn set(lines: &[Value]) -> TraceSet {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("run.jsonl");
