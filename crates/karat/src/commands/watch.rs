@@ -60,7 +60,8 @@ pub(crate) fn run(arguments: &CheckAllArgs, terminal: &Terminal) -> Result<Exit,
             Ok(()) => {}
         }
         terminal.say("watching for changes; press Ctrl-C to stop");
-        let next = next_change(&choice.folder(), &out, before, &own);
+        let folder = choice.folder();
+        let next = next_change(&folder, &out, before, &own);
         let found = until_stopped(next, "stopped")?;
         let names: Vec<String> = found.iter().map(|path| path.display().to_string()).collect();
         terminal.say(&format!("changed: {}", names.join(", ")));
