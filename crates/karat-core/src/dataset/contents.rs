@@ -120,11 +120,11 @@ pub struct DataChange {
 impl DataChange {
     /// The changes from one dataset to another.
     pub(crate) fn between(before: &Contents, after: &Contents) -> DataChange {
-        DataChange {
-            corpus: Changes::between(&before.corpus, &after.corpus),
-            items: Changes::between(&before.items, &after.items),
-            no_corpus: before.corpus.is_empty() && after.corpus.is_empty(),
-        }
+        let items = Changes::between(&before.items, &after.items);
+        // Without a change this is the default, which comparisons leave out.
+        let no_corpus = before.corpus.is_empty() && after.corpus.is_empty() && !items.is_empty();
+        let corpus = Changes::between(&before.corpus, &after.corpus);
+        DataChange { corpus, items, no_corpus }
     }
 
     /// The ids of items that are the same on both sides.
