@@ -493,7 +493,8 @@ impl Tree<'_> {
                 && span.tool_name().is_some_and(|tool| same_tool(name, tool))
         };
         let is_timed = one.start > 0 && one.start < other.start;
-        !is_answered && !(is_timed && self.spans.iter().any(is_executed))
+        let is_over = is_answered || is_timed && self.spans.iter().any(is_executed);
+        !is_over
     }
 }
 
