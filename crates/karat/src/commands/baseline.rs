@@ -51,17 +51,25 @@ fn accept(
     };
     Choice::own(arguments.project.as_deref())?;
     let (choice, check) = located(&check)?;
-    let plan = select(choice.load(Baselines::Optional)?, &check, None)?;
+    let mut plan = select(choice.load(Baselines::Optional)?, &check, None)?;
     refuse_ambiguous(&plan, arguments.only.as_deref())?;
-    for planned in &plan.entries {
-        if planned.entry.common().baseline.is_none() {
+    let names_none: Vec<String> = plan
+        .entries
+        .iter()
+        .filter(|planned| planned.entry.common().baseline.is_none())
+        .map(|planned| {
             let (evaluation, name) = (planned.entry.evaluation(), &planned.entry.common().name);
-            return Err(Stop::bad_input(format!(
+            format!(
                 "{name}: the entry names no baseline file; add `baseline = \
                  \"baselines/{evaluation}-{name}.json\"`"
-            )));
-        }
+            )
+        })
+        .collect();
+    if let Some(first) = names_none.first().filter(|_| names_none.len() == plan.entries.len()) {
+        return Err(Stop::bad_input(first));
     }
+    plan.entries.retain(|planned| planned.entry.common().baseline.is_some());
+    names_none.iter().for_each(|why| terminal.say(&format!("not recorded: {}", printable(why))));
     let measured = measure(&plan, &check, terminal)?;
     if let Some(failed) = measured.not_measured.first() {
         return Err(Stop::not_measured(format!("{}: {}", failed.name, failed.reason)));
