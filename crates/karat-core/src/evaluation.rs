@@ -655,7 +655,7 @@ pub fn report_recorded<E: Evaluation>(
     report_observed(entry, Recording { outcomes, facts, system, runs }, None)
 }
 
-/// Answers that were recorded elsewhere, with what is known of their system.
+/// Answers that were recorded elsewhere, with the known facts of their system.
 pub struct Recording<E: Evaluation> {
     /// The outcomes, in the order of run, then question.
     pub outcomes: Vec<Outcome<Answer<E>>>,

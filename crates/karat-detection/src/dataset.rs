@@ -225,7 +225,7 @@ impl RawSample {
     }
 }
 
-/// A corpus in one document: an object, or a list of entries alone.
+/// A corpus in one document: an object, or a bare list of entries.
 struct RawCorpus {
     version: Option<String>,
     entries: Vec<RawSample>,

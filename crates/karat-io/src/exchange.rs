@@ -3,7 +3,7 @@
 //! Answers may come in any order and are matched by their id, and by `run` where an answer repeats that of
 //! its question. A question that timed out keeps its place: the answer that comes too late is its own, not
 //! that of the next question with the id. The adapter reads the lines; this module matches them to
-//! requests, rejects lines that are not answers, and fails what is still waiting when the program is gone.
+//! requests, rejects lines that are not answers, and fails the waiting questions when the program exits.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -43,7 +43,7 @@ fn run_of(line: &str) -> Option<u64> {
     serde_json::from_str::<Run>(line).ok()?.run
 }
 
-/// A request without an answer. Without a sender, or if nobody listens to it, its answer is not wanted.
+/// A request without an answer. Without a sender, or if no task listens to it, its answer is not wanted.
 struct Pending<A> {
     run: Option<u64>,
     sender: Option<oneshot::Sender<Reply<A>>>,
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_comes_too_late_is_not_that_of_a_later_run() {
+    fn an_answer_that_comes_too_late_is_not_given_to_a_later_run() {
         let mut waiting = Waiting::default();
         drop(waiting.ask("q", Some(0)));
         let mut second = waiting.ask("q", Some(1));
@@ -281,7 +281,7 @@ mod tests {
         waiting.answer("q", || Some(2), Ok(12));
         waiting.answer("q", || Some(1), Ok(11));
         assert_eq!((now(&mut second), now(&mut third)), (Some(11), Some(12)));
-        // Given once more, an answer is dropped, whoever waits by then.
+        // Given once more, an answer is dropped, even if another question waits by then.
         let mut fourth = waiting.ask("q", Some(3));
         waiting.answer("q", || Some(2), Ok(12));
         assert_eq!(now(&mut fourth), None);

@@ -106,7 +106,7 @@ pub(crate) fn names_worsened(check: &Check) -> bool {
 }
 
 /// Returns whether new scores in the baseline would change the verdict: some rule failed or is undecided against
-/// the baseline, not only against a limit that stays as it is.
+/// the baseline, not only against a limit that stays.
 pub(crate) fn can_accept(report: &Report) -> bool {
     let open = report.gate.iter().flat_map(|gate| &gate.checks);
     let mut open = open.filter(|check| check.verdict != Verdict::Pass);
@@ -119,7 +119,8 @@ pub(crate) fn only_name(check: &CheckReport, report: &Report) -> String {
     let measured = check.reports.iter().map(|one| (&one.evaluation, &one.name));
     let lost = check.not_measured.iter().map(|one| (&one.evaluation, &one.name));
     let mut others = measured.chain(lost);
-    match others.any(|(evaluation, name)| *name == report.name && *evaluation != report.evaluation) {
+    match others.any(|(evaluation, name)| *name == report.name && *evaluation != report.evaluation)
+    {
         true => format!("{}/{}", report.evaluation, report.name),
         false => report.name.clone(),
     }

@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptions_that_mislead_bm25_are_no_fault_of_another_search() {
+    fn descriptions_that_mislead_bm25_do_not_fail_another_search() {
         let dataset = misleading();
         let (control, doubt) = without_descriptions(&dataset, 10, 1, Demand::MustHold);
         assert!(!control.ok && doubt.is_none(), "{control:?}");

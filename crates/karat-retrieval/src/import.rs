@@ -288,7 +288,7 @@ const TRIGGERS: [&str; 2] = [SKILL, SHOULD_TRIGGER];
 /// The grade of a tool that is listed without one.
 const UNGRADED: i64 = MAX_RELEVANCE as i64;
 
-/// The labels of a query: an id alone, an id with a grade, or the grades by id.
+/// The labels of a query: a bare id, an id with a grade, or the grades by id.
 fn labels(given: Value) -> Result<Vec<(String, i64)>, String> {
     match given {
         Value::Null => Ok(Vec::new()),

@@ -123,7 +123,7 @@ pub(crate) fn silent(entries: &[Entry<Ranking>]) -> Option<String> {
         answers.fold((0, 0), |(all, empty), is| (all + 1, empty + usize::from(is)));
     (answered > 0 && empty == answered).then(|| {
         format!(
-            "{}: does the search read the right index, and is no limit of scores too high?",
+            "{}: does the search read the right index, and is a limit of scores too high?",
             match answered {
                 1 => "the only answer is empty".to_owned(),
                 n => format!("all {n} answers are empty"),

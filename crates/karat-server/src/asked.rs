@@ -27,10 +27,10 @@ pub(crate) struct Fingerprints {
 }
 
 impl Fingerprints {
-    /// The digests of a suite and of its cases, with those that its texts became.
+    /// The digests of a suite and of its cases, with the cases made for tools.
     pub(crate) fn of(suite: &Suite, cases: &[Arc<Case>]) -> Fingerprints {
         // The case that saved a value last, by the name of the value. Values of the setup are not in here: their
-        // digest is that of the session.
+        // digest is of the session.
         let mut savers: BTreeMap<&str, Digest> = BTreeMap::new();
         let mut digests = Vec::with_capacity(cases.len());
         for case in cases {

@@ -97,7 +97,7 @@ pub struct Asked {
     pub calls: Digest,
     /// The tools among them that the server listed: true for one that declares an output schema.
     pub tools: BTreeMap<String, bool>,
-    /// True if the texts of the case hold secrets of the server, which only the run itself knows.
+    /// True if the case quotes secrets of the server, which only the run itself knows.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_secrets: bool,
 }

@@ -1,4 +1,4 @@
-//! Scores the recorded answers of an earlier run by the suite as it is now, without starting anything.
+//! Scores the recorded answers of an earlier run by the present suite, without starting anything.
 //!
 //! The journal of a run holds the requests of each case, as digests, and the answers. A case is judged by the
 //! answers only if it still makes these requests; otherwise it is not recorded, which is neither right nor wrong, and counts against
@@ -300,7 +300,7 @@ fn secrets(suite: &Suite, folder: &Path) -> Redactor {
     found.and_then(|found| found.spec.redactor(Some(folder))).unwrap_or_default()
 }
 
-/// The cases whose texts had secrets of the server in the run, where these are unknown now: nothing that quotes
+/// The cases that quoted secrets of the server in the run, where these are unknown now: nothing that quotes
 /// them is shown.
 fn withheld(
     cases: &[Arc<Case>],

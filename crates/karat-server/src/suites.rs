@@ -175,7 +175,7 @@ pub struct Facts {
     tools: Vec<Definition>,
     /// Notes about accepted snapshots.
     accepted: Vec<String>,
-    /// Cases whose texts have secrets that are not known any more.
+    /// Cases that quote secrets which are no longer known.
     withheld: BTreeSet<String>,
 }
 
@@ -552,7 +552,7 @@ fn redact(item: &mut Item, hidden: impl Fn(String) -> String) {
     hide(tool);
 }
 
-/// Removes the texts of a case that quote a suite with unknown secrets.
+/// Removes the parts of a case that quote a suite with unknown secrets.
 fn withhold(item: &mut Item) {
     const WHY: &str = "not shown: the case holds secrets of the server, which were not recorded";
     if let Some(Observed::Suite(observed)) = &mut item.observed {

@@ -57,7 +57,7 @@ pub(super) fn state<'a>(fields: &mut Fields<'a>) -> Option<Fields<'a>> {
 struct Conversation {
     trace: Trace,
     dialog: Dialog,
-    /// The number of messages in the request, and in that of the first exchange.
+    /// The number of messages in the request, and in the request of the first exchange.
     request: usize,
     start: usize,
     /// The response after which this exchange goes on, if the provider keeps the conversation.
@@ -79,7 +79,7 @@ impl Conversation {
         };
         for (number, message) in all.iter().enumerate() {
             if !self.dialog.message(message) {
-                // Providers add kinds of items, most of which are no action.
+                // Providers add kinds of items, most of which are not actions.
                 if let Some(kind) = unknown_kind(message) {
                     self.dialog.unread(format!("items of the type {kind}"));
                     continue;
@@ -394,7 +394,7 @@ fn identified(dialog: &Dialog) -> Vec<(Option<String>, CallMade)> {
     dialog.ids.iter().cloned().zip(dialog.calls.iter().cloned()).collect()
 }
 
-/// Those of `calls` that are not among the `others`, each of which is one of them at most.
+/// The `calls` that are not among the `others`, each of which is one of them at most.
 fn missing(
     calls: Vec<(Option<String>, CallMade)>,
     others: &[(Option<String>, CallMade)],

@@ -21,7 +21,7 @@ pub(super) enum Piece {
     Answer(String),
     /// The model called a tool.
     Call { id: Option<String>, call: Box<CallMade> },
-    /// A tool answered. The name is that of the tool, where the message has it.
+    /// A tool answered. The name names the tool, where the message has it.
     Outcome { id: Option<String>, name: Option<String>, result: Value, failed: bool },
     /// An entry of a list of calls that is not known, by its place.
     Unread(String),
@@ -233,7 +233,7 @@ fn item(fields: &Map<String, Value>) -> Option<Vec<Piece>> {
         | "StructuredMessage"
         | "HandoffMessage" => {
             let said = match fields.get("content") {
-                // Images are between the texts.
+                // Images are between the parts.
                 Some(Value::Array(parts)) if kind == "MultiModalMessage" => {
                     parts.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n")
                 }
@@ -580,7 +580,7 @@ impl Dialog {
         let is_empty = pieces.is_empty() && is_empty_answer(message);
         for piece in pieces {
             match piece {
-                // A text next to the result of a tool does not begin a turn.
+                // A part next to the result of a tool does not begin a turn.
                 Piece::User(text) if replies => _ = self.input.get_or_insert(text),
                 Piece::User(text) => self.user(text),
                 Piece::Answer(text) => self.output = Some(text),

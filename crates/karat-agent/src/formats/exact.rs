@@ -1,4 +1,4 @@
-//! Arguments as they were recorded, where a parsed number would lose digits.
+//! Arguments with every recorded digit, where a parsed number would lose digits.
 //!
 //! Messages are read as values, whose numbers have 64 bits. Of a document with longer ones, the arguments of
 //! the calls are taken from its text.
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::trace::fields::{Fields, is_list, is_object, list, typed};
 use crate::trace::{Arguments, CallMade};
 
-/// The fields that hold arguments, and the depth to which they are looked for, which is that of values.
+/// The fields that hold arguments, and the depth to which they are looked for, the same as for values.
 const FIELDS: [&str; 4] = ["arguments", "input", "args", "parameters"];
 const MAX_DEPTH: usize = 128;
 
@@ -30,7 +30,7 @@ pub(super) fn restore(document: &str, calls: &mut [CallMade]) {
     }
 }
 
-/// Adds the arguments with long numbers: as they are when parsed, and as they were written.
+/// Adds the arguments with long numbers: parsed, and in the recorded notation.
 fn collect<'a>(text: &'a str, depth: usize, out: &mut Vec<(String, &'a str)>) {
     if depth == 0 || !has_long_number(text) {
         return;
@@ -54,7 +54,7 @@ fn collect<'a>(text: &'a str, depth: usize, out: &mut Vec<(String, &'a str)>) {
     }
 }
 
-/// Returns whether there is a number, outside of texts, that may have more digits than are kept.
+/// Returns whether there is a number, outside of strings, that may have more digits than are kept.
 fn has_long_number(text: &str) -> bool {
     let (mut digits, mut quoted, mut escaped) = (0, false, false);
     for byte in text.bytes() {

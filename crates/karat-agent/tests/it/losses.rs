@@ -1,5 +1,5 @@
 //! Parts of a record that a reader could lose: calls under an id that is used again, calls of
-//! further kinds, answers without a text, errors inside an agent, and tokens where agents nest.
+//! further kinds, empty answers, errors inside an agent, and tokens where agents nest.
 
 use karat_agent::trace::{Arguments, CallOutcome, Turns};
 use karat_agent::{Trace, TraceFiles, TraceFormat, TraceSet, TraceSource, recognize};
@@ -39,7 +39,7 @@ fn counted(set: &TraceSet) -> String {
     format!("{:?}", set.stats.unknown)
 }
 
-/// A span from one time to another; `at` is its id, after `<` that of its parent.
+/// A span from one time to another; `at` is its id, after `<` the id of its parent.
 fn span(at: &str, (start, end): (u64, u64), name: &str, attributes: Value) -> Value {
     let (id, parent) = at.split_once('<').unwrap_or((at, ""));
     json!({"traceId": "t", "spanId": id, "parentSpanId": parent, "name": name,
@@ -256,7 +256,7 @@ fn an_agent_that_failed_inside_a_span_that_did_not_was_stopped() {
             failed(span("4<2", (30, 40), "helper", agent.clone())),
         ];
         assert_eq!(one(&inner).stopped, None, "{agent}");
-        // An answer after the failure is one, an answer before it is that of an earlier turn.
+        // An answer after the failure is one, an answer before it belongs to an earlier turn.
         let answer = |times| span("5<1", times, "chat", chat(&[], &says("Fine.")));
         let later = one(&[root.clone(), failure.clone(), asked.clone(), answer((82, 85))]);
         assert_eq!((later.stopped, later.output.as_deref()), (None, Some("Fine.")), "{agent}");
@@ -285,7 +285,7 @@ fn an_agent_that_failed_inside_a_span_that_did_not_was_stopped() {
 }
 
 #[test]
-fn a_refusal_and_a_recorded_empty_text_are_answers() {
+fn a_refusal_and_a_recorded_empty_output_are_answers() {
     let answer = |message: Value| {
         one(&[json!({"id": "t", "messages": [{"role": "user", "content": "Q"}, message]})]).output
     };
@@ -309,7 +309,7 @@ fn a_refusal_and_a_recorded_empty_text_are_answers() {
 }
 
 #[test]
-fn what_a_tool_asks_of_a_model_is_no_repetition_of_the_span_around_it() {
+fn a_model_that_a_tool_asks_does_not_repeat_the_span_around_it() {
     for kind in ["execute_tool", "invoke_agent"] {
         let inside = json!({"gen_ai.operation.name": kind, "gen_ai.tool.name": "a", "gen_ai.tool.call.id": "c"});
         let answer = says("Done.");
@@ -356,7 +356,7 @@ fn an_agent_of_google_that_another_hands_over_to_keeps_both_requests() {
 }
 
 #[test]
-fn tokens_of_inspect_are_those_of_the_evaluated_model() {
+fn tokens_of_inspect_are_of_the_evaluated_model() {
     let usage = |tokens: u64| json!({"input_tokens": tokens, "output_tokens": 1, "total_tokens": tokens + 1});
     let log = |model: Value, output: &str| {
         let sample = json!({"id": "t", "epoch": 1, "messages": [{"role": "user", "content": "Q"}],
@@ -519,7 +519,7 @@ fn half_of_a_batch_says_how_to_get_the_other() {
 }
 
 #[test]
-fn what_others_did_and_a_text_next_to_a_result_are_no_turns() {
+fn actions_of_others_and_remarks_next_to_a_result_do_not_begin_turns() {
     let context =
         json!({"role": "user", "parts": [{"text": "For context:"}, {"text": "[helper] said: hm"}]});
     let said = |text: &str| json!({"role": "model", "parts": [{"text": text}]});

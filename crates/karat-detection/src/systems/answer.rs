@@ -116,7 +116,7 @@ impl Flagged {
 /// The severities and the score of an answer, where its paths lead.
 #[derive(Default)]
 pub(super) struct Rated {
-    /// The gravest; `none` where the list of what was found is there and empty.
+    /// The gravest; `none` where the list of findings is present and empty.
     pub(super) severity: Option<String>,
     /// All of them, if they differ.
     pub(super) severities: Vec<String>,
@@ -162,7 +162,7 @@ impl Rated {
 /// The severity of an answer whose list of findings is empty.
 const NOTHING_FOUND: &str = "none";
 
-/// A severity as decisions name it: a text, or a number.
+/// A severity as decisions name it: a string, or a number.
 fn severity_text(found: &Value) -> Option<String> {
     match found {
         Value::String(text) => Some(text.clone()),

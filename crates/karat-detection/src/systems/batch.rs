@@ -416,7 +416,7 @@ async fn run_once(
     let printed = tokio::time::timeout(timeout, print(&program))
         .await
         .map_err(|_| format!("the scanner did not end within {timeout:?}"))??;
-    // Its output may be that of a scan that found nothing.
+    // Its output may look like a scan that found nothing.
     if printed.exit.by_signal {
         return Err(format!("the scanner crashed or was killed: {}", printed.exit.description));
     }
@@ -594,7 +594,7 @@ fn reported(config: &BatchConfig, paths: &Paths, result: &Value) -> Result<Detec
     let mut rated = Rated::read(paths.severity.as_ref(), paths.score.as_ref(), &rest);
     let is_inside = |path: &JsonPath| paths.findings.as_ref().is_some_and(|at| at.is_above(path));
     if ignored > 0 && !paths.severity.as_ref().is_some_and(is_inside) {
-        // The severity of the result as a whole may be that of the rule that does not count.
+        // The severity of the result as a whole may come from the rule that does not count.
         let left = gravest(findings.iter().map(|finding| finding.severity.as_str()));
         if let Some(left) = left.filter(|left| !left.is_empty()) {
             rated.severity = Some(left.to_owned());

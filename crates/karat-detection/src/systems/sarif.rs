@@ -5,8 +5,8 @@
 //! `tool_name`), its logical locations, its fingerprints or its file names, in this order; a result with
 //! several locations is about the entry of each of them, and one that names no known entry is an error of
 //! the adapter, not a pass. Results that are gone since an earlier scan (`baselineState: absent`) and
-//! suppressed ones do not count. The level of a result without one is that of its rule, which may belong
-//! to the driver or to an extension and may be configured anew for the run.
+//! suppressed ones do not count. A result without a level has the level of its rule, which may belong
+//! to the driver or to an extension and may be configured again for the run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -215,7 +215,7 @@ impl<'r> Rule<'r> {
 }
 
 /// The rule that a reference means: in the component that it names, or else in the driver, or the first
-/// extension that has it. The place in the list counts only where the id there is that of the reference.
+/// extension that has it. The place in the list counts only where the id there is the id of the reference.
 fn descriptor<'r>(
     run: &'r Value,
     id: Option<&str>,

@@ -282,7 +282,7 @@ fn flagged_in_sarif(run: &str, more: &str) -> bool {
 }
 
 #[test]
-fn the_level_of_a_sarif_result_is_that_of_its_own_rule() {
+fn a_sarif_result_has_the_level_of_its_rule() {
     let rule = |id: &str, level: &str| {
         format!(
             r#"{{"id":"{id}","guid":"guid-{id}","defaultConfiguration":{{"level":"{level}"}}}}"#

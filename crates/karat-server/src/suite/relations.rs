@@ -221,7 +221,7 @@ impl Relation {
         }
     }
 
-    /// The calls that it makes beyond its own, for the digest of what a case asks.
+    /// The calls that it makes beyond its own, for the digest of a case's questions.
     pub(crate) fn calls(&self) -> Value {
         let Relation { kind, name, .. } = self;
         match kind {

@@ -284,7 +284,7 @@ mod tests {
     /// The options whose name has a word of time in it but whose value is not a time, with the reason.
     const NOT_A_TIME: [(&str, &str); 2] = [
         ("limit", "a bound of a sandbox, WHAT=AMOUNT"),
-        ("max-time-growth", "a share, as that of the cost"),
+        ("max-time-growth", "a share, like the cost"),
     ];
 
     /// Every option of every command, with the words of the command.

@@ -302,7 +302,7 @@ fn a_change_is_measured_again_while_watching() {
     use std::io::{BufRead as _, BufReader};
     let scratch = Scratch::new();
     scratch.project(GOLDEN, "[retrieval.gate.metrics]\n\"mrr\" = { min = 0.1 }\n", BM25);
-    // A recording of the run and an output in the project are no changes of it.
+    // A recording of the run and an output in the project do not change it.
     let project = scratch.read("karat.toml");
     let records = "[[resilience]]\nname = \"w\"\ndataset = \"bundled:worlds/v1\"\nagent = \"diligent\"\n\
                    record = \"runs.jsonl\"\nselect = { worlds = [\"mail\"] }\n";

@@ -408,7 +408,7 @@ fn an_earlier_option_is_not_looked_for_where_it_never_was() {
         assert!(refused.contains(&format!("'{option}'")), "{command:?}: {refused}");
         assert!(!refused.contains(" is now "), "{refused}");
     }
-    // The words after `--` are those of the server.
+    // The words after `--` belong to the server.
     let odd = ["server", "call", "--tool", "add", "--timeout", "9s", "--"];
     let server = [env!("CARGO_BIN_EXE_karat"), "demo-server", "--timeout-ms", "5"];
     let ran = scratch.karat(&[&odd[..], &server].concat()).expect(3);
@@ -416,7 +416,7 @@ fn an_earlier_option_is_not_looked_for_where_it_never_was() {
 }
 
 #[test]
-fn a_time_that_is_none_or_out_of_range_is_refused_with_the_range() {
+fn an_invalid_time_is_refused_with_the_range() {
     let scratch = Scratch::new();
     let server = ["server", "call", "--tool", "add", "--timeout"];
     let capture = ["corpus", "capture", "--out", "b", "--timeout"];

@@ -699,7 +699,7 @@ fn files_of_the_command_are_found_from_the_new_project() {
     assert!(scratch.read("sub/mine/suites/starter.yaml").contains("tool: \"get_name\""));
     scratch.karat(&["check", "sub/mine"]).expect(0);
 
-    // A word that names no file from here is left alone: it may name one there.
+    // A word that names no file from here is kept: it may name one there.
     scratch.karat(&["init", "other", "--ci", "none", "--", command[0], "none.yaml"]).expect(0);
     assert!(scratch.read("other/karat.toml").contains("\"none.yaml\""));
 }

@@ -142,7 +142,7 @@ fn an_unchanged_suite_gives_the_report_of_the_run_without_the_server() {
 }
 
 #[test]
-fn a_corrected_expectation_changes_its_case_alone() {
+fn a_corrected_expectation_changes_only_its_case() {
     let run = Run::of(SUITE);
     let right = SUITE.replace("equals: 6", "equals: 5");
     run.score(&right, &TOOLS).expect(1);
@@ -155,7 +155,7 @@ fn a_corrected_expectation_changes_its_case_alone() {
     }
     let digest = |report: &Value| report["dataset"]["digest"].as_str().unwrap().to_owned();
     assert!(has_warning(&scored, &["the suite changed", &digest(&run.report), &digest(&scored)]));
-    // The gate, the quiet form and the selection are those of a run.
+    // Gate, quiet form and selection are as in a run.
     let ran = run.score(&right, &[&TOOLS[..], &["--tag", "maths", "-q"]].concat()).expect(0);
     assert_eq!(ran.stdout, "");
     let ran = run.score(SUITE, &[&TOOLS[..], &["--case", "wrong", "-q"]].concat()).expect(1);

@@ -198,7 +198,7 @@ impl<'s> Tree<'s> {
     }
 
     /// Returns whether the run ended in an error and not in the answer that this span has: the outermost span
-    /// failed, or the outermost agent inside it, which some SDKs alone mark.
+    /// failed, or the outermost agent inside it, which is all that some SDKs mark.
     fn failed_after(&self, answered: Option<usize>) -> bool {
         let is_agent = |at: usize| self.spans[at].is_agent();
         let failed = |at: &usize| self.spans[*at].failed.is_some() && !self.spans[*at].is_tool();
@@ -213,7 +213,7 @@ impl<'s> Tree<'s> {
     }
 
     /// Of the spans with a property, those that have no such span inside. An exchange with a model stays if
-    /// the one inside it is that of a tool or another agent.
+    /// the one inside it belongs to a tool or another agent.
     fn innermost(&self, has: impl Fn(&Span) -> bool) -> Vec<usize> {
         let mut inner: Vec<bool> = self.spans.iter().map(&has).collect();
         for at in 0..self.spans.len() {
@@ -433,7 +433,7 @@ impl Said {
     }
 
     /// Joins the results that the model of a span was given with the calls. Where an id was used several times, the last
-    /// result is that of the last call before the span.
+    /// result belongs to the last call before the span.
     fn results(&mut self, by_id: &BTreeMap<String, Vec<usize>>, at: usize, results: Vec<Given>) {
         let (calls, origins) = (&mut self.dialog.calls, &self.origins);
         let of = |given: &Given| by_id.get(&given.id).map(Vec::as_slice).unwrap_or_default();

@@ -60,7 +60,7 @@ pub(super) fn outputs(span: &Span) -> Vec<Value> {
     }
     let mut all = events(&span.events, &["gen_ai.choice"]);
     if all.is_empty() {
-        // Next to a choice it is an earlier message of the model, as it is before a tool's.
+        // Next to a choice it is an earlier message of the model, also before a tool's.
         let is_given = |(name, _): &(String, _)| name == "gen_ai.tool.message";
         let from = span.events.iter().rposition(is_given).map_or(0, |at| at + 1);
         all = events(&span.events[from..], &["gen_ai.assistant.message"]);

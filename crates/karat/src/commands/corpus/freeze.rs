@@ -31,7 +31,7 @@ struct Words {
 fn words(arguments: &FreezeArgs) -> Result<Words, Stop> {
     let given = |option: &String| (option != UNSTATED).then(|| option.clone());
     let origins = origins(arguments);
-    // A folder that is frozen again has the origin that it had; a new version has one of its own.
+    // A folder that is frozen again has the origin that it had; a new version has a new one.
     let before = origins.first().filter(|_| arguments.into.is_none());
     let made = given(&arguments.made).or_else(|| before.map(|manifest| manifest.made.clone()));
     let licence = licence(arguments, given(&arguments.licence).as_ref(), &origins)?;

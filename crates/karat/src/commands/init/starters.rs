@@ -161,7 +161,7 @@ impl Target {
     }
 
     /// The same from the folder of the project, where it is started: a word that names a file from here names
-    /// it from there. With a working folder of its own, words are meant from that.
+    /// it from there. With `cwd`, words are seen from that folder.
     pub(super) fn seen_from(mut self, folder: &Path) -> Target {
         if let Target::Own(own) = &mut self
             && own.cwd.is_none()
@@ -257,7 +257,7 @@ impl Target {
         }
     }
 
-    /// Returns whether it is started in a folder of its own.
+    /// Returns whether `cwd` names the folder in which it is started.
     pub(super) fn has_folder(&self) -> bool {
         matches!(self, Target::Own(own) if own.cwd.is_some())
     }
@@ -346,7 +346,7 @@ fn check_command(spec: &ServerSpec) -> Result<(), Stop> {
     )))
 }
 
-/// The refusal of an address that is none or has secrets.
+/// The refusal of an invalid address, or one with secrets.
 fn check_address(url: &str) -> Result<(), Stop> {
     let spec = ServerSpec::from_url(url);
     let shown = spec.describe();
@@ -363,7 +363,7 @@ fn check_address(url: &str) -> Result<(), Stop> {
     Err(Stop::bad_input(format!("--url {shown}: a URL starts with http:// or https://")))
 }
 
-/// The refusal of variables and headers with secrets. The message has their names alone.
+/// The refusal of variables and headers with secrets. The message has only their names.
 fn check_values(spec: &ServerSpec) -> Result<(), Stop> {
     // A default of a variable is written down too.
     let literal = |value: &str| !value.contains("${") || value.contains(":-");

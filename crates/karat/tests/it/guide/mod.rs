@@ -240,7 +240,7 @@ fn the_command_reference_is_what_the_program_says() {
     let mut text = String::from(
         "# Commands\n\nEvery command as it explains itself with `--help`. A test makes this page from the \
          program.\n\n`karat man` prints the same as a manual page, `karat completions SHELL` completions for a \
-         shell. A TIME is written as `500ms`, `30s` or `2m`; a number alone means seconds.\n",
+         shell. A TIME is written as `500ms`, `30s` or `2m`; a plain number means seconds.\n",
     );
     describe(&Scratch::new(), &mut Vec::new(), &mut text);
     let path = docs().join("commands.md");
