@@ -54,6 +54,24 @@ fn a_baseline_update_honours_what_it_accepts() {
 }
 
 #[test]
+fn a_baseline_update_names_the_entries_without_a_baseline_and_records_the_others() {
+    let scratch = Scratch::new();
+    scratch.project(GOLDEN, "baseline = \"b.json\"\n", BM25);
+    let with = scratch.read("karat.toml");
+    let without = with.replace("\"r\"", "\"plain\"").replace("baseline = \"b.json\"\n", "");
+    scratch.write("karat.toml", format!("{with}\n{without}"));
+    let ran = scratch.karat(&["baseline", "update"]).expect(0);
+    assert!(scratch.path("b.json").exists());
+    assert!(ran.stderr.contains("not recorded: plain: "), "{}", ran.stderr);
+
+    // An entry that is asked for by name, or is the only one, has to name a file.
+    let refused = scratch.karat(&["baseline", "update", "--only", "plain"]).expect(2);
+    assert!(refused.stderr.contains("names no baseline file"), "{}", refused.stderr);
+    scratch.write("karat.toml", without);
+    scratch.karat(&["baseline", "update"]).expect(2);
+}
+
+#[test]
 fn the_name_of_other_data_is_shown_without_control_characters() {
     let scratch = Scratch::new();
     scratch.project(GOLDEN, "baseline = \"b.json\"\n", BM25);
