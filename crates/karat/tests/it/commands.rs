@@ -88,7 +88,7 @@ fn the_name_of_other_data_is_shown_without_control_characters() {
 
 #[test]
 fn without_a_project_no_baseline_is_updated() {
-    Scratch::new().karat(&["baseline", "update"]).expect(2).says(&["bundled", "karat init"]);
+    Scratch::new().karat(&["baseline", "update"]).expect(2).says(&["karat init", "name a project"]);
 }
 
 #[test]
