@@ -629,7 +629,7 @@ fn secrets_are_not_written_into_a_project() {
         &["serve", "postgresql://me:hunter2secret@127.0.0.1/db"],
     ] {
         let ran = scratch.karat(&[&["init", "--ci", "none", "--"], words].concat()).expect(2);
-        ran.says(&["${NAME}", "env"]);
+        ran.says(&["${NAME}", "-e NAME"]);
         assert!(!ran.stderr.contains("hunter2secret"), "{}", ran.stderr);
     }
     assert!(scratch.files().is_empty(), "{:?}", scratch.files());

@@ -391,7 +391,7 @@ fn an_engine_that_cannot_be_built_says_what_it_needs() {
 fn an_optimiser_gets_no_unrequested_cutoff() {
     let scratch = Scratch::new();
     let fitness = ["retrieval", "serve-fitness", "--metric", "recall@50"];
-    scratch.karat(&fitness).expect(2).says(&["recall@50", "--limit 50"]);
+    scratch.karat(&fitness).expect(2).says(&["recall@50", "--results 50"]);
 }
 
 #[test]

@@ -83,7 +83,8 @@ pub(crate) fn run(arguments: &InitArgs, terminal: &Terminal) -> Result<Exit, Sto
         outcome.note = Some(recorded(folder, terminal));
     }
     if folder != Path::new(".") {
-        outcome.next.push(format!("cd {}", starters::shell(&[folder.display().to_string()])));
+        let folder = starters::shell(&[folder.display().to_string()]);
+        outcome.next.push(format!("cd {}", printable(&folder)));
     }
     outcome.next.extend([
         format!("karat check             {}", starters::measures(user, &target)),
