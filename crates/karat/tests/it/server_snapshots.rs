@@ -119,5 +119,5 @@ fn an_orphaned_snapshot_is_reported() {
     let without = SUITE.lines().filter(|line| !line.contains("id: gone")).collect::<Vec<_>>();
     let ran = run(&scratch, &format!("{}\n", without.join("\n")), &[]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("belong to no case"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("1 snapshot belongs to no case"), "{}", ran.stdout);
 }
