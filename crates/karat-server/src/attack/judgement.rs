@@ -18,6 +18,14 @@ pub(super) fn words_of(outcome: &Outcome) -> BTreeSet<String> {
     words.map(str::to_owned).collect()
 }
 
+/// The words of a failure, without those that have a digit: a time or an id differs from one failure to the next.
+pub(super) fn failure_of(outcome: &Outcome) -> Option<BTreeSet<String>> {
+    let is_failure = outcome.is_answer() && Reaction::from(outcome) != Reaction::Accepted;
+    let mut words = is_failure.then(|| words_of(outcome))?;
+    words.retain(|word| !word.chars().any(char::is_numeric));
+    Some(words)
+}
+
 /// Words of a server that refuses to go there, whether the file exists or not.
 const DENIALS: [&str; 16] = [
     "outside",
