@@ -93,3 +93,19 @@ fn a_scan_of_a_tool_that_always_fails_knows_nothing_of_its_reach() {
     assert!(ran.stdout.contains("can reach    unknown"), "{}", ran.stdout);
     assert!(!ran.stdout.contains(": no\n"), "{}", ran.stdout);
 }
+
+#[test]
+fn an_address_that_may_be_one_of_a_file_is_attacked_with_file_urls() {
+    let scratch = Scratch::new();
+    let cases = ["attack", "--json", "--case", "absolute-path", "--case", "secret-file"];
+    let found = statuses(&on_reader(&scratch, &cases, &["fetch", "100000"]).expect(1));
+    for attack in ["absolute-path", "secret-file"] {
+        assert_eq!(found[&format!("{attack}/fetch/url")].0, "broken", "{found:?}");
+    }
+    let ran = on_reader(&scratch, &["scan", "--time-limit", "5"], &["fetch", "100000"]);
+    assert!(
+        ran.stdout.contains("files outside of its folders: yes, through fetch.url"),
+        "{}",
+        ran.stdout
+    );
+}
