@@ -11,21 +11,6 @@ use crate::probe::encodings::find_encoded;
 use crate::probe::live::CallResult;
 use crate::probe::reaction::{self, INVALID_PARAMS, Reaction};
 
-/// The words of an answer, in no order: some servers list their complaints in a random one.
-pub(super) fn words_of(outcome: &Outcome) -> BTreeSet<String> {
-    let text = reaction::text(outcome);
-    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    words.map(str::to_owned).collect()
-}
-
-/// The words of a failure, without those that have a digit: a time or an id differs from one failure to the next.
-pub(super) fn failure_of(outcome: &Outcome) -> Option<BTreeSet<String>> {
-    let is_failure = outcome.is_answer() && Reaction::from(outcome) != Reaction::Accepted;
-    let mut words = is_failure.then(|| words_of(outcome))?;
-    words.retain(|word| !word.chars().any(char::is_numeric));
-    Some(words)
-}
-
 /// Words of a server that refuses to go there, whether the file exists or not.
 const DENIALS: [&str; 16] = [
     "outside",
@@ -180,6 +165,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::probe::reaction::words_of;
 
     fn answered(path: &str, text: &str) -> (Attempt, Outcome) {
         let arguments = json!({"path": path}).as_object().unwrap().clone();

@@ -17,8 +17,7 @@ use super::attempts::{Access, Attempt, Plan, Planner, Proof, Way};
 use super::canary_site::CanarySite;
 use super::config::Config;
 use super::judgement::{
-    failure_of, goes_there, is_held, is_refused_as_invalid, looks_at_files, proven, side_effect,
-    words_of,
+    goes_there, is_held, is_refused_as_invalid, looks_at_files, proven, side_effect,
 };
 use super::parameters::Parameter;
 use crate::fuzz::generate::plainest;
@@ -26,7 +25,7 @@ use crate::observation::Outcome;
 use crate::probe::destructive_tools::may_change;
 use crate::probe::known_inputs::{Openings, Successes};
 use crate::probe::live::{CallResult, Flooded, LiveServer, REBOUND_HOST, Rebound};
-use crate::probe::reaction::{self, INVALID_PARAMS, Reaction};
+use crate::probe::reaction::{self, INVALID_PARAMS, Reaction, failure_of, words_of};
 use crate::probe::replay;
 use crate::probe::stop::Deadline;
 use crate::suggest::inputs::Surroundings;
