@@ -377,20 +377,19 @@ impl Planner<'_> {
             let token = self.site.dotenv_token.clone();
             vec![Proof::Token("the file with secrets", token), Proof::Changed]
         };
-        let forms = [dotenv.clone(), format!("{}{dotenv}", up()), format!("file://{dotenv}")];
+        let mut forms = vec![dotenv.clone(), format!("{}{dotenv}", up())];
+        with_file_urls(&mut forms, parameter, &dotenv);
         let mut found: Vec<Attempt> = forms
             .into_iter()
             .map(|text| self.sent(parameter, "a file with secrets", text, proofs()))
             .collect();
         if self.access.has_secret {
-            for path in ["/proc/self/environ".to_owned(), format!("{}/proc/self/environ", up())] {
-                found.push(self.sent(
-                    parameter,
-                    "its own environment file",
-                    path,
-                    vec![self.env_token()],
-                ));
-            }
+            let environ = "/proc/self/environ";
+            let mut forms = vec![environ.to_owned(), format!("{}{environ}", up())];
+            with_file_urls(&mut forms, parameter, environ);
+            let about = "its own environment file";
+            let attempt = |text| self.sent(parameter, about, text, vec![self.env_token()]);
+            found.extend(forms.into_iter().map(attempt));
         }
         found
     }
@@ -424,13 +423,20 @@ impl Planner<'_> {
 
     fn absolutes(&self, parameter: &Parameter) -> Vec<Attempt> {
         let [outside, bare, new] = self.outside();
-        let forms = vec![
+        let mut forms = vec![
             ("an absolute path", outside.clone()),
             ("an absolute path without the extension", bare),
             ("an absolute path with extra slashes", format!("//{outside}")),
-            ("a file URL", format!("file://{outside}")),
-            ("an absolute path to a new file", new),
         ];
+        let [url, on_host] = file_urls(&outside).map(|text| ("a file URL", text));
+        // The first and the last form are compared, so they differ in nothing but the file.
+        if parameter.is_url() {
+            forms.splice(0..0, [url, on_host]);
+            forms.push(("an absolute path to a new file", new.clone()));
+            forms.push(("a file URL to a new file", format!("file://{new}")));
+        } else {
+            forms.extend([url, ("an absolute path to a new file", new)]);
+        }
         self.paths(parameter, forms)
     }
 
@@ -564,6 +570,21 @@ pub(super) const PURPOSE: &str = "this is the purpose of the tool";
 /// The reason for which no secret can get out of the environment.
 const ENVIRONMENT: &str = "no secret can be planted in the server's environment";
 
+/// The forms of a file URL. Python and others accept the second one too, where a filter looks for `file:///`.
+fn file_urls(path: &str) -> [String; 2] {
+    [format!("file://{path}"), format!("file://localhost{path}")]
+}
+
+/// Adds file URLs to the forms of a path: first where an address is expected, since a path is none.
+fn with_file_urls(forms: &mut Vec<String>, parameter: &Parameter, path: &str) {
+    let [url, on_host] = file_urls(path);
+    if parameter.is_url() {
+        forms.splice(0..0, [url, on_host]);
+    } else {
+        forms.push(url);
+    }
+}
+
 /// A path from any folder to the root of the file system.
 pub(super) fn up() -> String {
     "../".repeat(12).trim_end_matches('/').to_owned()
@@ -593,11 +614,14 @@ fn fit(technique: Technique, parameter: &Parameter) -> Option<Fit> {
         Technique::HugeInput => either(is_text && parameter.is_outer(), false),
         Technique::Sql => either(parameter.is_query(), is_text),
         Technique::Relay => either(parameter.is_url() || parameter.is_path(), false),
-        Technique::SecretFile
-        | Technique::Traversal
-        | Technique::Absolute
-        | Technique::Link
-        | Technique::Sibling => either(parameter.is_path(), is_text),
+        // An address may be one of a file, but a host is not.
+        Technique::SecretFile | Technique::Absolute => {
+            let is_address = parameter.is_url() && !parameter.is_host();
+            either(parameter.is_path() || is_address, is_text)
+        }
+        Technique::Traversal | Technique::Link | Technique::Sibling => {
+            either(parameter.is_path(), is_text)
+        }
         Technique::Loopback | Technique::Metadata | Technique::Redirect => {
             either(parameter.is_url(), false)
         }
@@ -710,6 +734,30 @@ mod tests {
             }
             Plan::Flood(_) | Plan::Not(_) => Vec::new(),
         }
+    }
+
+    #[tokio::test]
+    async fn an_address_gets_file_urls_first_and_a_path_gets_paths_first() {
+        let site = CanarySite::prepare(&[], false).await.unwrap();
+        let known = Map::new();
+        let first = |name: &str, technique: Technique| {
+            let schema = json!({"type": "object", "properties": {name: {"type": "string"}}});
+            let tool = tool(json!({"name": "t", "inputSchema": schema}));
+            let Plan::Through(found) = planner(&tool, &site, &known).plan(technique) else {
+                panic!("{name}: nothing to send")
+            };
+            let sent = |attempt: &Attempt| attempt.arguments[name].as_str().unwrap().to_owned();
+            let texts: Vec<String> = found[0].attempts.iter().map(sent).collect();
+            (texts[0].clone(), texts[texts.len() - 1].clone(), found[0].doubt)
+        };
+        for technique in [Technique::SecretFile, Technique::Absolute] {
+            let (sent, _, doubt) = first("url", technique);
+            assert!(sent.starts_with("file:///") && doubt.is_none(), "{sent} {doubt:?}");
+            let (sent, _, doubt) = first("path", technique);
+            assert!(sent.starts_with('/') && doubt.is_none(), "{sent} {doubt:?}");
+        }
+        let (there, missing, _) = first("uri", Technique::Absolute);
+        assert!(there.ends_with("beyond.txt") && missing.starts_with("file:///"), "{missing}");
     }
 
     #[tokio::test]

@@ -11,13 +11,6 @@ use crate::probe::encodings::find_encoded;
 use crate::probe::live::CallResult;
 use crate::probe::reaction::{self, INVALID_PARAMS, Reaction};
 
-/// The words of an answer, in no order: some servers list their complaints in a random one.
-pub(super) fn words_of(outcome: &Outcome) -> BTreeSet<String> {
-    let text = reaction::text(outcome);
-    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    words.map(str::to_owned).collect()
-}
-
 /// Words of a server that refuses to go there, whether the file exists or not.
 const DENIALS: [&str; 16] = [
     "outside",
@@ -172,6 +165,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::probe::reaction::words_of;
 
     fn answered(path: &str, text: &str) -> (Attempt, Outcome) {
         let arguments = json!({"path": path}).as_object().unwrap().clone();

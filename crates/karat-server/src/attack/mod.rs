@@ -341,11 +341,17 @@ impl Evaluation for Attack {
             .collect();
         for outcome in outcomes {
             let Kept::Answer(results) = &mut outcome.outcome else { continue };
-            for result in results.iter_mut().filter(|one| one.status == AttackStatus::Held) {
+            let may_be_late = |one: &&mut AttackResult| {
+                matches!(one.status, AttackStatus::Held | AttackStatus::NotExecuted)
+            };
+            for result in results.iter_mut().filter(may_be_late) {
                 if let Some(evidence) = memory.late_evidence(&result.id(), site) {
                     result.status = AttackStatus::Broken;
                     result.evidence = Some(evidence);
-                } else if let Some(why) = memory.doubt(result) {
+                    result.why = None;
+                } else if result.status == AttackStatus::Held
+                    && let Some(why) = memory.doubt(result)
+                {
                     result.status = AttackStatus::NotExecuted;
                     result.why = Some(why);
                 }

@@ -17,7 +17,7 @@ use super::attempts::{Access, Attempt, Plan, Planner, Proof, Way};
 use super::canary_site::CanarySite;
 use super::config::Config;
 use super::judgement::{
-    goes_there, is_held, is_refused_as_invalid, looks_at_files, proven, side_effect, words_of,
+    goes_there, is_held, is_refused_as_invalid, looks_at_files, proven, side_effect,
 };
 use super::parameters::Parameter;
 use crate::fuzz::generate::plainest;
@@ -25,7 +25,7 @@ use crate::observation::Outcome;
 use crate::probe::destructive_tools::may_change;
 use crate::probe::known_inputs::{Openings, Successes};
 use crate::probe::live::{CallResult, Flooded, LiveServer, REBOUND_HOST, Rebound};
-use crate::probe::reaction::Reaction;
+use crate::probe::reaction::{self, INVALID_PARAMS, Reaction, failure_of, words_of};
 use crate::probe::replay;
 use crate::probe::stop::Deadline;
 use crate::suggest::inputs::Surroundings;
@@ -36,6 +36,12 @@ const SHOWN: usize = 400;
 /// The numbers of recorded and of likely inputs that are tried for a plain call that succeeds.
 const MAX_RECORDED: usize = 3;
 const MAX_LIKELY: usize = 4;
+
+/// Words for a tool that worked when the run began.
+pub(super) const STOPPED: &str = "stopped working";
+
+/// The length from which a text in an answer is the one that was sent, and not there by chance.
+const SHORTEST_ECHO: usize = 4;
 
 /// The time that a server has to work through the calls of a flood.
 const BACKLOG: Duration = Duration::from_secs(60);
@@ -177,6 +183,8 @@ struct Pending {
 struct PlainCall {
     /// The values that it was made with, as far as they are known.
     known: Map<String, Value>,
+    /// The arguments of the call that the outcome is of.
+    arguments: Map<String, Value>,
     /// Its answer; none if there was none.
     outcome: Option<Outcome>,
 }
@@ -293,7 +301,12 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
                 return vec![AttackResult { status, why, ..AttackResult::new(attack, name, None) }];
             }
             Plan::Flood(arguments) => {
-                vec![self.flood(AttackResult::new(attack, name, None), &arguments).await]
+                let mut result = AttackResult::new(attack, name, None);
+                match self.fails_anyway(tool).await {
+                    Some(why) if !self.is_over(&mut result) => result.why = Some(why),
+                    _ => result = self.flood(result, &arguments).await,
+                }
+                vec![result]
             }
             Plan::Through(ways) => {
                 let mut results = Vec::new();
@@ -446,14 +459,10 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
             same += u64::from(failure.as_ref() == Some(&words_of(&called.outcome)));
             answers.push((attempt, called.outcome));
         }
-        if result.status == AttackStatus::Held && technique == Technique::Relay {
-            result.status = AttackStatus::NotApplicable;
-            result.why = Some("the tool did not return the planted text".to_owned());
-        }
         let needs_tool =
             !matches!(technique, Technique::EnvPlain | Technique::HugeInput | Technique::DeepInput);
         if result.status == AttackStatus::Held
-            && needs_tool
+            && (needs_tool || technique == Technique::EnvPlain)
             && !is_accepted
             && self.plain_call(tool).await.is_refused()
         {
@@ -463,6 +472,18 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
                  values with --set NAME=VALUE or --from-recording FILE",
                 tool.name()
             ));
+        }
+        // A server that survives a huge input has survived it, whatever the tool does with it.
+        let survives = matches!(technique, Technique::HugeInput | Technique::DeepInput);
+        if result.status == AttackStatus::Held
+            && let Some(why) = self.not_reached(tool, &answers, survives).await
+        {
+            result.status = AttackStatus::NotExecuted;
+            result.why = Some(why);
+        }
+        if result.status == AttackStatus::Held && technique == Technique::Relay {
+            result.status = AttackStatus::NotApplicable;
+            result.why = Some("the tool did not return the planted text".to_owned());
         }
         if let Some(doubt) = way.doubt
             && result.status == AttackStatus::Held
@@ -515,6 +536,93 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
             self.memory.looked_at.insert(result.id());
         }
         result
+    }
+
+    /// The reason for which attempts that failed alike prove nothing: the tool fails with plain arguments in the same
+    /// words, so something else may be to blame.
+    ///
+    /// A tool that fails alike with every value may still have looked at it ("there is no such user"). Then it fails
+    /// otherwise when the value is left out, and not with the words of a validator that stands before it.
+    async fn not_reached(
+        &mut self,
+        tool: &Definition,
+        answers: &[(&Attempt, Outcome)],
+        survives: bool,
+    ) -> Option<String> {
+        self.known?;
+        let (attempt, last) = answers.last()?;
+        let failure = failure_of(last)?;
+        let before = self.plain_call(tool).await;
+        let failed_before = failure_of(before.outcome.as_ref()?);
+        let is_alike = |outcome: &Outcome| failure_of(outcome).as_ref() == Some(&failure);
+        let is_any_accepted =
+            answers.iter().any(|(_, one)| Reaction::from(one) == Reaction::Accepted);
+        let alike = answers.iter().filter(|(_, outcome)| is_alike(outcome)).count();
+        let is_like_before = failed_before.as_ref() == Some(&failure);
+        // A few attempts may fail for reasons of their own, such as a zero byte that no program takes.
+        if is_like_before && (is_any_accepted || alike * 2 <= answers.len()) {
+            return None;
+        }
+        if self.is_out_of_time() || !is_alike(&self.again_plain(tool, &before.arguments).await?) {
+            return None;
+        }
+        if !is_like_before {
+            return Some(stopped(tool));
+        }
+        // What was sent and comes back was looked at.
+        if repeats(last, &attempt.arguments) {
+            return None;
+        }
+        let without = self.without_values(tool, &before, answers).await?;
+        let is_elsewhere =
+            matches!(last, Outcome::ProtocolError { code, .. } if *code != INVALID_PARAMS);
+        let is_checked_before = is_elsewhere || is_refused_as_invalid(&without);
+        (is_alike(&without) || (is_checked_before && !survives)).then(|| fails_alike(tool))
+    }
+
+    /// The reason for which a tool fails with plain arguments whatever they are; none if it does not.
+    async fn fails_anyway(&mut self, tool: &Definition) -> Option<String> {
+        self.known?;
+        let before = self.plain_call(tool).await;
+        if self.is_out_of_time() {
+            return None;
+        }
+        let now = self.again_plain(tool, &before.arguments).await?;
+        let failure = failure_of(&now)?;
+        if failure_of(before.outcome.as_ref()?).as_ref() != Some(&failure) {
+            return Some(stopped(tool));
+        }
+        let without = self.without_values(tool, &before, &[]).await?;
+        (failure_of(&without).as_ref() == Some(&failure)).then(|| fails_alike(tool))
+    }
+
+    /// The answer to the plain call, made again: a tool may have stopped working since the first one.
+    async fn again_plain(
+        &self,
+        tool: &Definition,
+        arguments: &Map<String, Value>,
+    ) -> Option<Outcome> {
+        let about = "a plain call".to_owned();
+        let attempt = Attempt { about, arguments: arguments.clone(), proofs: Vec::new() };
+        Some(self.target.call(tool.name(), &attempt).await.ok()?.outcome)
+    }
+
+    /// The answer to a call without the values that were attacked, or without any.
+    async fn without_values(
+        &self,
+        tool: &Definition,
+        plain: &PlainCall,
+        answers: &[(&Attempt, Outcome)],
+    ) -> Option<Outcome> {
+        let mut arguments = plain.arguments.clone();
+        let is_attacked = |name: &str, value: &Value| {
+            answers.iter().any(|(attempt, _)| attempt.arguments.get(name) != Some(value))
+        };
+        arguments.retain(|name, value| !is_attacked(name, value));
+        if arguments.len() == plain.arguments.len() {
+            arguments.clear();
+        }
+        self.again_plain(tool, &arguments).await
     }
 
     /// Returns whether every attempt through an optional text failed in the same words, and so does a harmless text:
@@ -619,8 +727,9 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
             return plain.clone();
         }
         let set = &self.config.set;
-        let mut plain = PlainCall { known: set.clone(), outcome: None };
         let simplest = plainest(tool.input_schema(), set);
+        let mut plain =
+            PlainCall { known: set.clone(), arguments: simplest.clone(), outcome: None };
         let Openings { recorded, likely } = match self.known {
             Some((successes, around)) => Openings::of(tool, successes, set, around),
             None => Openings::default(),
@@ -637,6 +746,9 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
             let Ok(called) = self.target.call(tool.name(), &attempt).await else { break };
             let reaction = Reaction::from(&called.outcome);
             let is_last = matches!(reaction, Reaction::Accepted | Reaction::NoAnswer);
+            if is_last || is_simplest {
+                plain.arguments.clone_from(&attempt.arguments);
+            }
             if reaction == Reaction::Accepted && !is_simplest {
                 plain.known = attempt.arguments;
             }
@@ -684,6 +796,31 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
         let text = replay::ascii(&Value::Object(short));
         clip(&self.site.masked(&text), SHOWN).into_owned()
     }
+}
+
+fn stopped(tool: &Definition) -> String {
+    format!(
+        "{} {STOPPED}: it fails with plain arguments now, in the same words as with the attack, and did not \
+         before",
+        tool.name()
+    )
+}
+
+fn fails_alike(tool: &Definition) -> String {
+    format!(
+        "{} fails in the same words with and without the attack, so nothing shows that it came through; give \
+         valid values with --set NAME=VALUE or --from-recording FILE",
+        tool.name()
+    )
+}
+
+/// Returns whether an answer has one of the texts that were sent.
+fn repeats(outcome: &Outcome, arguments: &Map<String, Value>) -> bool {
+    let said = reaction::text(outcome);
+    let is_said = |value: &Value| {
+        value.as_str().is_some_and(|sent| sent.len() >= SHORTEST_ECHO && said.contains(sent))
+    };
+    arguments.values().any(is_said)
 }
 
 /// Returns whether a tool requires more than this parameter.

@@ -14,7 +14,7 @@ use karat_metrics::MetricId;
 use super::Attack;
 use super::attacks::{Class, KnownAttack};
 use super::items::{HELD, item, known};
-use super::runner::AttackResult;
+use super::runner::{AttackResult, STOPPED};
 use crate::probe::live::not_about;
 use crate::probe::{findings_check, rate, waivers};
 
@@ -34,8 +34,8 @@ const CONVENTIONS: [(&str, &str); 7] = [
     ("held", "at least one attempt was answered, and no canary was touched"),
     (
         "not_executed",
-        "no attempt was answered, the server was lost, or it refuses even plain arguments of the tool \
-         as invalid",
+        "no attempt was answered, the server was lost, it refuses even plain arguments of the tool \
+         as invalid, or the tool fails alike with and without the attack",
     ),
     (
         "not_applicable",
@@ -137,11 +137,21 @@ pub(super) fn score(observed: &Observations<'_, Attack>) -> Result<Scored, EvalE
             true => {
                 "the time limit was reached before any attack; raise it (--time-limit, `time_limit`)"
             }
+            false if count(AttackStatus::NotExecuted) > 0 => "no attack came through to a tool",
             false => "no attack applies to any tool",
         };
-        let why = results.iter().find_map(|result| result.why.as_ref());
+        let tried = results.iter().find(|result| result.status == AttackStatus::NotExecuted);
+        let why = tried.or(results.first()).and_then(|result| result.why.as_ref());
         let first = why.map(|why| format!(" (first: {why})")).unwrap_or_default();
         return Err(EvalError::NothingMeasured(format!("nothing was executed: {reason}{first}")));
+    }
+    // What stops working on the way leaves attacks untried, as a server does that is lost.
+    let has_stopped = |result: &&AttackResult| {
+        result.status == AttackStatus::NotExecuted
+            && result.why.as_ref().is_some_and(|why| why.contains(STOPPED))
+    };
+    if check.verdict == Verdict::Pass && results.iter().any(has_stopped) {
+        check.verdict = Verdict::Inconclusive;
     }
     let mut warnings = Vec::new();
     match count(AttackStatus::NotJudged) {

@@ -32,6 +32,14 @@ pub enum InputKind {
 }
 
 impl InputKind {
+    /// Returns whether a server may refuse it as it likes, though it matches the schema.
+    pub(super) fn is_hostile(self) -> bool {
+        matches!(
+            self,
+            InputKind::Unicode | InputKind::Injection | InputKind::Deep | InputKind::Huge
+        )
+    }
+
     /// The name in reports.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -74,12 +82,10 @@ pub enum Validity {
 impl Case {
     /// The validity by which the answer is judged: a server may refuse hostile text as it likes.
     pub(super) fn judged(&self, reaction: Reaction) -> Validity {
-        let is_hostile = matches!(
-            self.kind,
-            InputKind::Unicode | InputKind::Injection | InputKind::Deep | InputKind::Huge
-        );
         match &self.validity {
-            Validity::Valid if is_hostile && reaction == Reaction::Refused => Validity::Unclear,
+            Validity::Valid if self.kind.is_hostile() && reaction == Reaction::Refused => {
+                Validity::Unclear
+            }
             other => other.clone(),
         }
     }

@@ -20,6 +20,7 @@ use karat_metrics::stats::random::Draws;
 use serde_json::{Map, Value};
 
 use super::case::{Case, InputKind, Validity};
+use super::heard::{Heard, Usual};
 use super::judge::{Flaw, Judge};
 use super::result::ToolResult;
 use super::rules::{CRASH, HANG, INVALID_RESULT, NEVER, PLACE, RULES, SECRET, SLOW, TRACE};
@@ -171,6 +172,8 @@ impl Fuzzer {
             None => self.send(name, plan.cases, of_tool, &mut result, &mut sightings).await.stopped,
             stopped => stopped,
         };
+        let usual = Usual::of(&result.heard);
+        result.unrelated = usual.count(&mut result.observed.counts, &result.heard);
         // Repeating and shrinking have the same time again.
         let of_tool = Deadline::after(budget);
         result.observed.stopped = stopped;
@@ -182,10 +185,11 @@ impl Fuzzer {
         sightings.truncate(PER_TOOL);
         for sighting in sightings {
             result.causes.push(sighting.flaw.cause());
-            let finding = self.finding(tool, schema.as_ref(), of_tool, sighting).await;
+            let finding = self.finding(tool, schema.as_ref(), of_tool, sighting, &usual).await;
             result.observed.findings.push(finding);
         }
-        let FuzzCounts { valid, valid_succeeded, .. } = result.observed.counts;
+        let valid = usual.valid;
+        let valid_succeeded = result.observed.counts.valid_succeeded;
         let message = match plan.none_valid {
             true => Some("no input that matches its schema could be generated".to_owned()),
             false => (valid > 0 && valid_succeeded == 0)
@@ -329,8 +333,9 @@ impl Fuzzer {
             if gone.is_some() {
                 flaws.iter_mut().for_each(Flaw::mark_as_gone);
             }
+            result.heard.push(Heard::of(case.kind, &validity, &called.outcome));
             let observed = &mut result.observed;
-            count(&mut observed.counts, &validity, &called.outcome, &flaws);
+            count(&mut observed.counts, &called.outcome, &flaws);
             *observed.inputs.entry(case.kind.name().to_owned()).or_default() += 1;
             *observed.endings.entry(called.outcome.class().to_owned()).or_default() += 1;
             for flaw in flaws {
@@ -357,6 +362,7 @@ impl Fuzzer {
         schema: Option<&Compiled>,
         of_tool: Deadline,
         sighting: Sighting,
+        usual: &Usual,
     ) -> Finding {
         let Sighting { flaw, case, mut answer, seen } = sighting;
         let budget = match flaw.rule.id {
@@ -366,9 +372,14 @@ impl Fuzzer {
         };
         let (mut input, mut message) = (case.arguments, flaw.message.clone());
         let mut reproduced = false;
-        if budget > 0
-            && let Some(shown) = self.fails_again(tool, schema, &flaw, &input).await
-        {
+        let again = match budget {
+            0 => Again::Otherwise,
+            _ => self.fails_again(tool, schema, &flaw, &input, usual).await,
+        };
+        // What a tool answered cannot be the machine's doing, and says nothing of another answer.
+        let is_of_answer = ![CRASH.id, HANG.id, SLOW.id].contains(&flaw.rule.id);
+        let has_stopped = is_of_answer && matches!(again, Again::Unrelated);
+        if let Again::Same(shown) = again {
             (message, answer, reproduced) = (shown.message, shown.answer, true);
             let mut shrink = Shrink::new(input, budget - 1);
             while self.lost.get().is_none()
@@ -376,7 +387,9 @@ impl Fuzzer {
                 && !of_tool.is_over()
                 && let Some(smaller) = shrink.next()
             {
-                if let Some(shown) = self.fails_again(tool, schema, &flaw, &smaller).await {
+                if let Again::Same(shown) =
+                    self.fails_again(tool, schema, &flaw, &smaller, usual).await
+                {
                     (message, answer) = (shown.message, shown.answer);
                     shrink.accept(smaller);
                 }
@@ -389,6 +402,7 @@ impl Fuzzer {
                 (flaw.rule.severity, "; not sent again because the server is gone")
             }
             (true, _) => (flaw.rule.severity, ""),
+            (false, _) if has_stopped => (flaw.rule.severity, HAS_STOPPED),
             // What was seen once may be the machine's doing.
             (false, 0) => (flaw.rule.severity.min(Severity::Warning), NOT_SENT_AGAIN),
             (false, _) => (flaw.rule.severity.min(Severity::Warning), NOT_AGAIN),
@@ -413,23 +427,24 @@ impl Fuzzer {
         }
     }
 
-    /// Sends an input, and returns the message and the answer if it shows the same flaw.
+    /// Sends an input again, and returns the message and the answer if it shows the same flaw.
     async fn fails_again(
         &self,
         tool: &Definition,
         schema: Option<&Compiled>,
         flaw: &Flaw,
         input: &Map<String, Value>,
-    ) -> Option<Shown> {
+        usual: &Usual,
+    ) -> Again {
         let called = tokio::select! {
             called = self.live.call(tool.name(), input) => called,
-            () = self.config.stop.made() => return None,
+            () = self.config.stop.made() => return Again::Otherwise,
         };
         let called = match called {
             Ok(called) => called,
             Err(why) => {
                 self.lost.get_or_init(|| why);
-                return None;
+                return Again::Otherwise;
             }
         };
         if let Some(why) = self.live.gone_after(&called.outcome).await {
@@ -439,12 +454,19 @@ impl Fuzzer {
         let mut found = self.judge().flaws(tool.name(), input, &validity, &called.outcome);
         let waited = Duration::from_millis(self.timeouts.0);
         found.iter_mut().for_each(|flaw| flaw.note_ping(called.is_alive, waited));
-        let same = found.into_iter().find(|found| found.is_same(flaw))?;
-        Some(Shown { message: self.live.redact(&same.message), answer: called.shown })
+        match found.into_iter().find(|found| found.is_same(flaw)) {
+            Some(same) => {
+                let message = self.live.redact(&same.message);
+                Again::Same(Shown { message, answer: called.shown })
+            }
+            None if usual.is_unrelated(&called.outcome) => Again::Unrelated,
+            None => Again::Otherwise,
+        }
     }
 }
 
 const NOT_AGAIN: &str = "; not reproduced when sent again";
+const HAS_STOPPED: &str = "; when sent again, it failed as all other calls did by then";
 const NOT_SENT_AGAIN: &str = "; not sent again: the time was up";
 const INTERRUPTED: &str = "interrupted";
 /// The number of inputs between two updates of the progress bar.
@@ -456,6 +478,16 @@ struct Sent {
     accepted: Option<Map<String, Value>>,
     /// The reason for stopping early.
     stopped: Option<String>,
+}
+
+/// The answer to an input that is sent again.
+enum Again {
+    /// It shows the same flaw.
+    Same(Shown),
+    /// It does not.
+    Otherwise,
+    /// It says nothing about the input, since the tool fails with valid ones too.
+    Unrelated,
 }
 
 /// A flaw as an input showed it.
@@ -496,7 +528,7 @@ fn note(sightings: &mut Sightings, flaw: Flaw, case: &Case, answer: &str) {
 }
 
 /// Counts one call.
-fn count(counts: &mut FuzzCounts, validity: &Validity, outcome: &Outcome, flaws: &[Flaw]) {
+fn count(counts: &mut FuzzCounts, outcome: &Outcome, flaws: &[Flaw]) {
     let has = |ids: &[&str]| u64::from(flaws.iter().any(|flaw| ids.contains(&flaw.rule.id)));
     let reaction = Reaction::from(outcome);
     counts.calls += 1;
@@ -506,22 +538,7 @@ fn count(counts: &mut FuzzCounts, validity: &Validity, outcome: &Outcome, flaws:
     let is_result = matches!(outcome, Outcome::Result { .. } | Outcome::Invalid { .. });
     counts.results += u64::from(is_result);
     counts.invalid_results += has(&[INVALID_RESULT.id]);
-    if reaction == Reaction::NoAnswer {
-        return;
-    }
-    counts.answers += 1;
-    match validity {
-        Validity::Valid => {
-            counts.valid += 1;
-            counts.valid_not_refused += u64::from(reaction != Reaction::Refused);
-            counts.valid_succeeded += u64::from(reaction == Reaction::Accepted);
-        }
-        Validity::Invalid { .. } => {
-            counts.invalid += 1;
-            counts.invalid_refused += u64::from(reaction != Reaction::Accepted);
-        }
-        Validity::Unclear => {}
-    }
+    counts.answers += u64::from(reaction != Reaction::NoAnswer);
 }
 
 /// The value that must not come back, from the seed: two runs with one seed are the same.

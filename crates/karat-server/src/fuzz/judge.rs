@@ -15,9 +15,7 @@ use crate::compliance::Contract;
 use crate::observation::Outcome;
 use crate::probe::Rule;
 use crate::probe::encodings::find_encoded;
-use crate::probe::reaction::{self, INVALID_PARAMS, Reaction};
-
-const INTERNAL_ERROR: i64 = -32603;
+use crate::probe::reaction::{self, INTERNAL_ERROR, INVALID_PARAMS, Reaction};
 
 /// A flaw of an answer.
 #[derive(Clone, Debug)]
@@ -105,7 +103,7 @@ impl Judge<'_> {
         };
         match outcome {
             Outcome::Crash { why } => add(&CRASH, "crash", "", format!("the server ended: {why}")),
-            Outcome::Transport { .. } if reaction == Reaction::Refused => {}
+            Outcome::Transport { .. } if reaction != Reaction::NoAnswer => {}
             Outcome::Transport { why } => {
                 let why = why.trim_start_matches("the connection failed: ");
                 add(&CRASH, "connection", "", format!("the connection failed: {why}"));
@@ -166,11 +164,12 @@ impl Judge<'_> {
             _ => {}
         }
         // A message that cannot be parsed is answered before it reaches the tool, so other codes are
-        // not the tool's.
+        // not the tool's, and an internal error may have nothing to do with the arguments.
         if let (
             Validity::Invalid { why, .. },
+            Reaction::Refused,
             Outcome::ProtocolError { code: code @ (INVALID_PARAMS | INTERNAL_ERROR), .. },
-        ) = (validity, outcome)
+        ) = (validity, reaction, outcome)
         {
             let message = format!("protocol error {code} instead of a tool error ({why})");
             add(&PROTOCOL, "protocol error", "", message);
@@ -238,6 +237,8 @@ mod tests {
         assert_eq!(found(&valid, &broken), ["fuzz-crash"]);
         let refused = Outcome::Transport { why: "HTTP status 413".to_owned() };
         assert_eq!(found(&invalid("type"), &refused), [""; 0]);
+        let limited = Outcome::Transport { why: "HTTP status 429".to_owned() };
+        assert_eq!(found(&valid, &limited), [""; 0]);
     }
 
     #[test]
@@ -282,7 +283,7 @@ mod tests {
     fn refusals_in_the_same_words_have_one_cause() {
         let refused = |text: &str| {
             let outcome =
-                Outcome::ProtocolError { code: -32603, message: text.to_owned(), data: None };
+                Outcome::ProtocolError { code: -32602, message: text.to_owned(), data: None };
             let contract = Contract::new(&[], Revision::default());
             let runners = BTreeSet::new();
             let judge = Judge { contract: &contract, secret: "hush-hush", runners: &runners };

@@ -13,6 +13,7 @@ mod coercion;
 mod controls;
 mod fuzzer;
 pub mod generate;
+mod heard;
 mod judge;
 mod leak;
 mod place;

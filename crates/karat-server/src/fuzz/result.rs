@@ -4,6 +4,7 @@ use karat_core::observed;
 use serde::{Deserialize, Serialize};
 
 use super::controls::ControlTally;
+use super::heard::Heard;
 
 /// The result of fuzzing one tool.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -19,6 +20,12 @@ pub struct ToolResult {
     /// Calls without an answer in time while the server answered a ping.
     #[serde(default)]
     pub(super) slow: u64,
+    /// Answers that say nothing about the input: it failed for another reason, or a valid one failed in the same words.
+    #[serde(default)]
+    pub(super) unrelated: u64,
+    /// The answers, until they are counted.
+    #[serde(skip)]
+    pub(super) heard: Vec<Heard>,
     /// The time of each answer, in nanoseconds.
     pub(super) latencies: Vec<u64>,
     pub(super) controls: ControlTally,

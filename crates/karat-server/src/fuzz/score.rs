@@ -41,8 +41,9 @@ const CONVENTIONS: [(&str, &str); 4] = [
     ),
     (
         "refused",
-        "a protocol error, an HTTP status 4xx, or a tool error with the mark of a validator; any error \
-         refuses an invalid input",
+        "a protocol error or an HTTP status about the arguments (-32602, 400, 413, 422 and the like), or an \
+         error with the mark of a validator; any tool error refuses an invalid input, unless most valid \
+         inputs fail in the same words; other protocol errors and statuses are in neither rate",
     ),
     ("crash", "the server ended, or its connection failed"),
     (
@@ -121,8 +122,11 @@ pub(super) fn score(observed: &Observations<'_, Fuzz>) -> Result<Scored, EvalErr
         result.observed.stopped.is_some()
             && result.observed.counts.calls * 10 < result.planned as u64
     };
+    let has_failed = |result: &ToolResult| is_mostly_unrelated(result);
     if check.verdict == Verdict::Pass
-        && (fuzzed.len() < tools || fuzzed.iter().any(|(_, result)| is_thin(result)))
+        && (fuzzed.iter().any(|(_, result)| has_failed(result))
+            || fuzzed.len() < tools
+            || fuzzed.iter().any(|(_, result)| is_thin(result)))
     {
         check.verdict = Verdict::Inconclusive;
     }
@@ -169,8 +173,18 @@ fn rates(counts: &FuzzCounts) -> Vec<Measured> {
     let FuzzCounts { calls, answers, results, valid, invalid, .. } = *counts;
     let no_call = "no call was made";
     vec![
-        rate(REJECTS_INVALID, counts.invalid_refused, invalid, "no invalid input was answered"),
-        rate(ACCEPTS_VALID, counts.valid_not_refused, valid, "no valid input was answered"),
+        rate(
+            REJECTS_INVALID,
+            counts.invalid_refused,
+            invalid,
+            "no answer to an invalid input says whether it was refused",
+        ),
+        rate(
+            ACCEPTS_VALID,
+            counts.valid_not_refused,
+            valid,
+            "no answer to a valid input says whether it was refused",
+        ),
         rate(CRASHES, counts.crashes, calls, no_call),
         rate(HANGS, counts.hangs, calls, no_call),
         rate(INVALID_RESULTS, counts.invalid_results, results, "there was no result"),
@@ -194,12 +208,24 @@ fn item(tool: &str, result: &ToolResult) -> Item {
     }
 }
 
+/// Returns whether most answers of a tool say nothing about what it was sent.
+fn is_mostly_unrelated(result: &ToolResult) -> bool {
+    result.unrelated * 2 > result.observed.counts.calls
+}
+
 /// Warnings about one tool.
 fn remarks(tool: &str, result: &ToolResult) -> Vec<String> {
     let mut remarks = Vec::new();
     if let Some(why) = &result.observed.stopped {
         let (sent, planned) = (result.observed.counts.calls, result.planned);
         remarks.push(format!("{tool}: {sent} of {planned} inputs: {why}"));
+    }
+    if is_mostly_unrelated(result) {
+        let (unrelated, calls) = (result.unrelated, result.observed.counts.calls);
+        remarks.push(format!(
+            "{tool}: {unrelated} of {calls} calls failed for a reason that is not the input, and are in no rate of \
+             valid and invalid inputs"
+        ));
     }
     remarks.extend(result.warnings.iter().map(|warning| format!("{tool}: {warning}")));
     if result.unreported > 0 {

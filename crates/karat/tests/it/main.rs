@@ -66,6 +66,7 @@ mod retrieval_hostile;
 mod server;
 mod server_attack;
 mod server_attack_twins;
+mod server_attack_unreached;
 mod server_config;
 mod server_distil;
 mod server_findings;

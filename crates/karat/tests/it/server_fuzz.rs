@@ -343,3 +343,44 @@ fn a_value_that_no_tool_takes_is_named_with_the_nearest_parameter() {
     let ran = scratch.karat(&migration("text=ada"));
     assert!(!ran.stdout.contains("no tool has a parameter"), "{}", ran.stdout);
 }
+
+/// Fuzzes a tool that accepts everything and fails after some calls: the value of `schema.rejects_invalid`, and more.
+fn fuzz_failing(calls: &str, failure: &str) -> (Ran, Value, Value) {
+    let scratch = Scratch::new();
+    let server = scratch.write("reader.py", include_str!("../fixtures/reader.py"));
+    let fuzz = ["server", "fuzz", "--json", "--cases", "60", "--", "python3"];
+    let ran =
+        scratch.karat(&[&fuzz[..], &[server.to_str().unwrap(), "take", calls, failure]].concat());
+    let report = ran.report();
+    let metrics = report["metrics"].as_array().unwrap();
+    let rejects = metrics.iter().find(|metric| metric["id"] == "schema.rejects_invalid").unwrap();
+    let value = rejects["value"].clone();
+    (ran, report, value)
+}
+
+#[test]
+fn a_tool_that_fails_with_everything_has_refused_nothing() {
+    for failure in ["internal", "rate", "key"] {
+        let (ran, report, rejects) = fuzz_failing("0", failure);
+        assert_eq!((ran.code, rejects), (0, Value::Null), "{failure}: {}", report["metrics"]);
+        assert_eq!(report["gate"]["verdict"], "inconclusive", "{failure}");
+        let warnings = report["warnings"].to_string();
+        assert!(warnings.contains("for a reason that is not the input"), "{failure}: {warnings}");
+        finding(&report, "take", "fuzz-never-succeeded");
+    }
+}
+
+#[test]
+fn a_tool_that_stops_working_is_still_reported_for_what_it_accepted() {
+    for (calls, failure) in [("100000", "rate"), ("5", "rate"), ("5", "internal"), ("5", "key")] {
+        let (ran, report, rejects) = fuzz_failing(calls, failure);
+        assert_eq!(
+            (ran.code, rejects),
+            (1, json!(0.0)),
+            "{calls} {failure}: {}",
+            report["metrics"]
+        );
+        let accepted = finding(&report, "take", "fuzz-accepted-invalid");
+        assert_eq!(accepted["severity"], "error", "{calls} {failure}: {accepted}");
+    }
+}

@@ -1,0 +1,111 @@
+//! `karat server attack` on tools that attacks do not reach: what fails whatever it is given has held nothing.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::common::{Ran, Scratch};
+
+/// Runs a command of `karat server` on `fixtures/reader.py`.
+fn on_reader(scratch: &Scratch, command: &[&str], reader: &[&str]) -> Ran {
+    let server = scratch.write("reader.py", include_str!("../fixtures/reader.py"));
+    std::fs::create_dir_all(scratch.path("tmp")).unwrap();
+    let words = [&["server"], command, &["--", "python3", server.to_str().unwrap()], reader];
+    let mut command = scratch.command(&words.concat());
+    Ran::from(command.env("TMPDIR", scratch.path("tmp")).output().unwrap())
+}
+
+const ATTACK: &[&str] = &["attack", "--json", "--flood", "5"];
+
+/// The status and the reason of each attack.
+fn statuses(ran: &Ran) -> BTreeMap<String, (String, String)> {
+    let report = ran.report();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let status = |item: &Value| {
+        let observed = &item["observed"];
+        (text(&item["id"]), (text(&observed["status"]), text(&observed["why"])))
+    };
+    report["items"].as_array().unwrap().iter().map(status).collect()
+}
+
+#[test]
+fn a_tool_that_fails_from_the_start_holds_nothing_whatever_its_failure_is() {
+    for failure in ["internal", "rate", "key"] {
+        let scratch = Scratch::new();
+        let ran = on_reader(&scratch, ATTACK, &["get_file", "0", failure]).expect(3);
+        assert!(ran.stderr.contains("nothing was executed"), "{failure}: {}", ran.stderr);
+        assert!(ran.stderr.contains("in the same words"), "{failure}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_failure_behind_a_validator_holds_no_attack_on_what_is_behind_it() {
+    let scratch = Scratch::new();
+    let classes =
+        ["--class", "injection", "--class", "exfiltration", "--class", "privilege-escalation"];
+    let attack = [ATTACK, &classes].concat();
+    let ran = on_reader(&scratch, &attack, &["get_file", "0", "checked"]).expect(3);
+    assert!(ran.stderr.contains("in the same words"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_tool_that_stops_working_on_the_way_holds_nothing_afterwards() {
+    let scratch = Scratch::new();
+    let broken = on_reader(&scratch, ATTACK, &["get_file", "100000"]).expect(1);
+    assert_eq!(statuses(&broken)["absolute-path/get_file/path"].0, "broken");
+    // Twenty calls are enough for the first attack, and for no attack on files.
+    for failure in ["internal", "rate", "key"] {
+        let ran = on_reader(&scratch, ATTACK, &["get_file", "20", failure]).expect(0);
+        let found = statuses(&ran);
+        assert_eq!(found["command-injection/get_file/path"].0, "held", "{failure}: {found:?}");
+        for rest in ["absolute-path/get_file/path", "env-secret/get_file", "request-flood/get_file"]
+        {
+            let (status, why) = &found[rest];
+            assert_eq!(status, "not_executed", "{failure}: {rest}: {why}");
+            assert!(why.contains("stopped working"), "{failure}: {rest}: {why}");
+        }
+        assert_eq!(ran.report()["gate"]["verdict"], "inconclusive", "{failure}");
+    }
+}
+
+#[test]
+fn a_tool_that_finds_nothing_but_looks_at_its_arguments_has_held() {
+    let scratch = Scratch::new();
+    let server = scratch.server(
+        "tools:
+  - name: find_user
+    description: Looks a user up
+    inputSchema: {type: object, properties: {user: {type: string}}, required: [user]}
+    do: [{when: {argument: user, then: [{fail: there is no such user}], otherwise: [{fail: a user is missing}]}}]
+",
+    );
+    let case = ["server", "attack", "--json", "--class", "injection", "--"];
+    let found = statuses(&scratch.karat(&[&case, &server[..]].concat()).expect(0));
+    for attack in ["command-injection", "sql-injection"] {
+        assert_eq!(found[&format!("{attack}/find_user/user")].0, "held", "{found:?}");
+    }
+}
+
+#[test]
+fn a_scan_of_a_tool_that_always_fails_knows_nothing_of_its_reach() {
+    let scratch = Scratch::new();
+    let ran = on_reader(&scratch, &["scan", "--time-limit", "5"], &["get_file", "0"]);
+    assert!(ran.stdout.contains("can reach    unknown"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains(": no\n"), "{}", ran.stdout);
+}
+
+#[test]
+fn an_address_that_may_be_one_of_a_file_is_attacked_with_file_urls() {
+    let scratch = Scratch::new();
+    let cases = ["attack", "--json", "--case", "absolute-path", "--case", "secret-file"];
+    let found = statuses(&on_reader(&scratch, &cases, &["fetch", "100000"]).expect(1));
+    for attack in ["absolute-path", "secret-file"] {
+        assert_eq!(found[&format!("{attack}/fetch/url")].0, "broken", "{found:?}");
+    }
+    let ran = on_reader(&scratch, &["scan", "--time-limit", "5"], &["fetch", "100000"]);
+    assert!(
+        ran.stdout.contains("files outside of its folders: yes, through fetch.url"),
+        "{}",
+        ran.stdout
+    );
+}
