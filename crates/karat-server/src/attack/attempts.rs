@@ -377,7 +377,9 @@ impl Planner<'_> {
             let token = self.site.dotenv_token.clone();
             vec![Proof::Token("the file with secrets", token), Proof::Changed]
         };
-        let mut forms = vec![dotenv.clone(), format!("{}{dotenv}", up())];
+        let above = format!("{}{dotenv}", up());
+        let mut forms = vec![dotenv.clone(), above.clone(), dotenv.replace('/', "%2f")];
+        forms.extend(disguised(&above).map(|(_, text)| text));
         with_file_urls(&mut forms, parameter, &dotenv);
         let mut found: Vec<Attempt> = forms
             .into_iter()
@@ -409,11 +411,9 @@ impl Planner<'_> {
             ("parent folders, without the extension", format!("{}{bare}", up())),
             ("parent folders of a folder", format!("karat/../{plain}")),
             ("parent folders with backslashes", plain.replace('/', "\\")),
-            ("parent folders, encoded", plain.replace("../", "%2e%2e%2f")),
-            ("parent folders, encoded twice", plain.replace("../", "%252e%252e%252f")),
-            ("parent folders, hidden from a filter", plain.replace("../", "....//")),
-            ("parent folders and a zero byte", format!("{plain}\0.txt")),
         ];
+        forms.extend(disguised(&plain));
+        forms.push(("parent folders and a zero byte", format!("{plain}\0.txt")));
         for root in self.site.roots() {
             forms.push(("parent folders of the root", format!("{}/{plain}", root.display())));
         }
@@ -427,6 +427,7 @@ impl Planner<'_> {
             ("an absolute path", outside.clone()),
             ("an absolute path without the extension", bare),
             ("an absolute path with extra slashes", format!("//{outside}")),
+            ("an absolute path, encoded", outside.replace('/', "%2f")),
         ];
         let [url, on_host] = file_urls(&outside).map(|text| ("a file URL", text));
         // The first and the last form are compared, so they differ in nothing but the file.
@@ -458,7 +459,14 @@ impl Planner<'_> {
         }
         let mut forms = vec![(about, path.display().to_string())];
         let below = self.site.roots().first().and_then(|root| relative(root, path));
-        forms.extend(below.map(|path| (about, path)));
+        let whole = path.display().to_string();
+        forms.push((about, whole.replace('/', "%2f")));
+        if let Some(below) = below {
+            let is_above = below.starts_with("../");
+            let disguised = disguised(&below).map(|(_, text)| (about, text));
+            forms.push((about, below));
+            forms.extend(disguised.into_iter().filter(|_| is_above));
+        }
         self.paths(parameter, forms)
     }
 
@@ -468,7 +476,8 @@ impl Planner<'_> {
         (format!("http://{host}:{}{path}", self.site.listener.port()), path)
     }
 
-    fn loopbacks(&self, parameter: &Parameter) -> Vec<Attempt> {
+    /// The spellings of this machine's own address: a filter may know some of them only.
+    fn hosts(&self) -> Vec<(&'static str, &'static str)> {
         let mut hosts = vec![
             ("loopback", "127.0.0.1"),
             ("loopback by name", "localhost"),
@@ -482,6 +491,11 @@ impl Planner<'_> {
         if self.site.listener.has_v6() {
             hosts.push(("IPv6 loopback", "[::1]"));
         }
+        hosts
+    }
+
+    fn loopbacks(&self, parameter: &Parameter) -> Vec<Attempt> {
+        let hosts = self.hosts();
         let mut found = Vec::new();
         for (about, host) in hosts {
             let (url, path) = self.address(host, "/loopback/");
@@ -516,20 +530,24 @@ impl Planner<'_> {
             "/latest/meta-data/iam/security-credentials/",
             "/computeMetadata/v1/instance/service-accounts/default/",
         ];
-        let attempt = |path: &&str| {
-            let (url, path) = self.address("127.0.0.1", path);
+        let attempt = |host: &str, path: &str| {
+            let (url, path) = self.address(host, path);
             self.sent(parameter, "a stand-in for metadata", url, vec![Proof::Called(path)])
         };
-        let mut found: Vec<Attempt> = paths.iter().map(attempt).collect();
+        let hosts = self.hosts();
+        let mut found: Vec<Attempt> = paths.iter().map(|path| attempt("127.0.0.1", path)).collect();
+        found.extend(hosts.iter().skip(1).map(|(_, host)| attempt(host, paths[0])));
         found.extend(self.without_scheme(parameter, paths[0], &|path| path));
         found
     }
 
     fn redirects(&self, parameter: &Parameter) -> Vec<Attempt> {
         let landed = |path: String| path.replace("/moved/", "/landed/");
-        let (url, path) = self.address("127.0.0.1", "/moved/");
-        let proofs = vec![Proof::Called(landed(path))];
-        let mut found = vec![self.sent(parameter, "a redirect", url, proofs)];
+        let attempt = |(_, host): &(&str, &str)| {
+            let (url, path) = self.address(host, "/moved/");
+            self.sent(parameter, "a redirect", url, vec![Proof::Called(landed(path))])
+        };
+        let mut found: Vec<Attempt> = self.hosts().iter().map(attempt).collect();
         found.extend(self.without_scheme(parameter, "/moved/", &landed));
         found
     }
@@ -570,12 +588,21 @@ pub(super) const PURPOSE: &str = "this is the purpose of the tool";
 /// The reason for which no secret can get out of the environment.
 const ENVIRONMENT: &str = "no secret can be planted in the server's environment";
 
+/// A path with parent folders as a filter for `../` does not see it, or makes it.
+fn disguised(path: &str) -> [(&'static str, String); 3] {
+    [
+        ("parent folders, encoded", path.replace("../", "%2e%2e%2f")),
+        ("parent folders, encoded twice", path.replace("../", "%252e%252e%252f")),
+        ("parent folders, hidden from a filter", path.replace("../", "....//")),
+    ]
+}
+
 /// The forms of a file URL. Python and others accept the second one too, where a filter looks for `file:///`.
 fn file_urls(path: &str) -> [String; 2] {
     [format!("file://{path}"), format!("file://localhost{path}")]
 }
 
-/// Adds file URLs to the forms of a path: first where an address is expected, since a path is none.
+/// Adds file URLs to the forms of a path: first where an address is expected.
 fn with_file_urls(forms: &mut Vec<String>, parameter: &Parameter, path: &str) {
     let [url, on_host] = file_urls(path);
     if parameter.is_url() {

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use karat_core::expect::Answer;
 use karat_core::observed::{AttackEvidence, AttackStatus};
 use karat_io::text::clip;
 use karat_mcp::{Definition, ServerSpec};
@@ -25,7 +26,7 @@ use crate::observation::Outcome;
 use crate::probe::destructive_tools::may_change;
 use crate::probe::known_inputs::{Openings, Successes};
 use crate::probe::live::{CallResult, Flooded, LiveServer, REBOUND_HOST, Rebound};
-use crate::probe::reaction::{self, INVALID_PARAMS, Reaction, failure_of, words_of};
+use crate::probe::reaction::{INVALID_PARAMS, Reaction, failure_of, words_of};
 use crate::probe::replay;
 use crate::probe::stop::Deadline;
 use crate::suggest::inputs::Surroundings;
@@ -40,8 +41,8 @@ const MAX_LIKELY: usize = 4;
 /// Words for a tool that worked when the run began.
 pub(super) const STOPPED: &str = "stopped working";
 
-/// The length from which a text in an answer is the one that was sent, and not there by chance.
-const SHORTEST_ECHO: usize = 4;
+/// The length from which an argument is not in an answer by chance.
+const SHORTEST_ECHO: usize = 6;
 
 /// The time that a server has to work through the calls of a flood.
 const BACKLOG: Duration = Duration::from_secs(60);
@@ -218,6 +219,8 @@ pub(super) struct Memory {
     plain: BTreeMap<String, PlainCall>,
     /// The ids of results that show that a file outside was looked at.
     looked_at: BTreeSet<String>,
+    /// The tools and parameters through which the listener was called.
+    contacts: BTreeSet<String>,
     pending: Vec<Pending>,
 }
 
@@ -398,6 +401,7 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
         way: &Way,
     ) -> AttackResult {
         let mut is_accepted = false;
+        let mut is_contacted = false;
         // Attempts that ended as the plain call did, which failed: something else may be to blame.
         let plain = self.known.and_then(|_| self.memory.plain.get(tool.name()));
         let failure = plain.and_then(PlainCall::failure);
@@ -429,6 +433,11 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
                 && called.is_alive
                 && self.plain_call(tool).await.is_slow();
             let saw = saw.filter(|_| !is_slow);
+            // Whether the attack worked or not: this address of the machine is not refused.
+            if self.site.listener.count() > since {
+                is_contacted = true;
+                self.memory.contacts.insert(place_of(&result));
+            }
             let sent = self.show(&attempt.arguments);
             if attempt.proofs.iter().any(Proof::is_side_effect) {
                 self.memory.pending.push(Pending {
@@ -512,6 +521,24 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
                 tool.name()
             ));
         }
+        // Both are tried with addresses of this machine: where all of these are refused, nothing shows whether a redirect
+        // would be followed, or the address of metadata refused.
+        let has_contact = match technique {
+            Technique::Redirect => is_contacted,
+            Technique::Metadata => self.memory.contacts.contains(&place_of(&result)),
+            _ => true,
+        };
+        if result.status == AttackStatus::Held && self.known.is_some() && !has_contact {
+            result.status = AttackStatus::NotExecuted;
+            result.why = Some(format!(
+                "{} called no address of this machine, so nothing shows what it does with {}",
+                tool.name(),
+                match technique {
+                    Technique::Redirect => "a redirect",
+                    _ => "the addresses of metadata",
+                }
+            ));
+        }
         // A tool that writes shows by the file outside whether it went there.
         let leads_out = matches!(technique, Technique::Link | Technique::Sibling)
             && may_change(tool.raw()).is_none();
@@ -541,8 +568,8 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
     /// The reason for which attempts that failed alike prove nothing: the tool fails with plain arguments in the same
     /// words, so something else may be to blame.
     ///
-    /// A tool that fails alike with every value may still have looked at it ("there is no such user"). Then it fails
-    /// otherwise when the value is left out, and not with the words of a validator that stands before it.
+    /// A tool that fails alike with every value may still have read it ("no such user"). Then it fails
+    /// otherwise when the value is left out, and not with the words of a validator.
     async fn not_reached(
         &mut self,
         tool: &Definition,
@@ -569,7 +596,7 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
         if !is_like_before {
             return Some(stopped(tool));
         }
-        // What was sent and comes back was looked at.
+        // An argument that is repeated has reached the tool.
         if repeats(last, &attempt.arguments) {
             return None;
         }
@@ -798,6 +825,11 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
     }
 }
 
+/// The tool and the parameter of a result.
+fn place_of(result: &AttackResult) -> String {
+    format!("{}/{}", result.tool, result.parameter.as_deref().unwrap_or_default())
+}
+
 fn stopped(tool: &Definition) -> String {
     format!(
         "{} {STOPPED}: it fails with plain arguments now, in the same words as with the attack, and did not \
@@ -814,9 +846,14 @@ fn fails_alike(tool: &Definition) -> String {
     )
 }
 
-/// Returns whether an answer has one of the texts that were sent.
+/// Returns whether an answer repeats an argument.
 fn repeats(outcome: &Outcome, arguments: &Map<String, Value>) -> bool {
-    let said = reaction::text(outcome);
+    // Not the names of fields, which may be a plain value too ("text").
+    let said = match outcome {
+        Outcome::Result { result } => Answer::new(result).text().to_owned(),
+        Outcome::ProtocolError { message, .. } => message.clone(),
+        _ => return false,
+    };
     let is_said = |value: &Value| {
         value.as_str().is_some_and(|sent| sent.len() >= SHORTEST_ECHO && said.contains(sent))
     };

@@ -19,7 +19,7 @@ use karat_mcp::{Definition, Options};
 use karat_metrics::stats::random::Draws;
 use serde_json::{Map, Value};
 
-use super::case::{Case, InputKind, Validity};
+use super::case::{Case, InputKind};
 use super::heard::{Heard, Usual};
 use super::judge::{Flaw, Judge};
 use super::result::ToolResult;

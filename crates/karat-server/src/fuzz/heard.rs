@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_that_valid_inputs_share_is_no_refusal_of_an_invalid_one() {
+    fn a_failure_that_valid_inputs_share_does_not_refuse_an_invalid_one() {
         let down = |number: u64| tool_error(&format!("retry in {number} s"));
         let (counts, unrelated) = counted(&[heard(true, &down(1)), heard(false, &down(2))]);
         assert_eq!((counts.valid, counts.invalid, unrelated), (1, 0, 1));

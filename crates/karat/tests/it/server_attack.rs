@@ -65,13 +65,20 @@ fn each_class_breaks_the_tool_with_the_hole_and_holds_on_the_safe_one() {
         ("path-traversal", "read_file_unsafe/path", "read_file_safe/path"),
         ("absolute-path", "read_file_unsafe/path", "read_file_safe/path"),
         ("ssrf-loopback", "fetch_unsafe/url", "fetch_safe/url"),
-        ("ssrf-metadata", "fetch_unsafe/url", "fetch_safe/url"),
-        ("ssrf-redirect", "fetch_unsafe/url", "fetch_safe/url"),
         ("request-flood", "crowd_unsafe", "echo"),
     ];
     for (attack, broken, held) in pairs {
         assert_eq!(status(&report, &format!("{attack}/{broken}")), "broken", "{attack}/{broken}");
         assert_eq!(status(&report, &format!("{attack}/{held}")), "held", "{attack}/{held}");
+    }
+    // A tool that calls no address of this machine shows nothing of what it would do behind one.
+    for attack in ["ssrf-metadata", "ssrf-redirect"] {
+        assert_eq!(status(&report, &format!("{attack}/fetch_unsafe/url")), "broken", "{attack}");
+        assert_eq!(
+            status(&report, &format!("{attack}/fetch_safe/url")),
+            "not_executed",
+            "{attack}"
+        );
     }
     assert_eq!(status(&report, "oversized-answer/count_unsafe/count"), "broken");
     assert_eq!(status(&report, "huge-input/echo/text"), "held");
@@ -242,10 +249,8 @@ fn a_tool_whose_program_is_missing_holds_nothing_even_if_it_refuses_a_zero_byte(
 "
     ));
     let case = ["server", "attack", "--json", "--case", "path-traversal", "--"];
-    let report = scratch.karat(&[&case, &server[..]].concat()).report();
-    let path = item(&report, "path-traversal/search/path");
-    assert_eq!(path["observed"]["status"], "not_executed", "{path}");
-    assert!(path["observed"]["why"].as_str().unwrap().contains("in the same words"), "{path}");
+    let ran = scratch.karat(&[&case, &server[..]].concat()).expect(3);
+    assert!(ran.stderr.contains("in the same words"), "{}", ran.stderr);
 }
 
 #[test]

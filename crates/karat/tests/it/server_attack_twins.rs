@@ -83,9 +83,12 @@ fn every_hole_is_found_and_its_safe_twin_holds() {
     held.extend(statuses(&attack(&closed, "safe", &never_ending).expect(0)));
     for hole in HOLES {
         assert_eq!(found.get(*hole).map(String::as_str), Some("broken"), "{hole}: {found:?}");
-        // Where only the type of the parameter speaks for the attack, nothing is held.
+        // Where only the type of the parameter speaks for the attack, nothing is held, and behind an address only if
+        // that is called.
         let status = held.get(*hole).map(String::as_str);
-        assert!(status.is_none_or(|status| status == "held"), "{hole}: {held:?}");
+        let is_behind = hole.starts_with("ssrf-metadata") || hole.starts_with("ssrf-redirect");
+        let right = if is_behind { "not_executed" } else { "held" };
+        assert!(status.is_none_or(|status| status == right), "{hole}: {held:?}");
     }
     let count = HOLES.iter().filter(|hole| held.contains_key(**hole)).count();
     assert!(2 * count > HOLES.len(), "{held:?}");

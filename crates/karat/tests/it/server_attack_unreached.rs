@@ -1,4 +1,5 @@
-//! `karat server attack` on tools that attacks do not reach: what fails whatever it is given has held nothing.
+//! `karat server attack` on tools that attacks do not reach, or only in one form: what fails whatever it is given has
+//! held nothing, and neither has a filter that another spelling passes.
 
 use std::collections::BTreeMap;
 
@@ -108,4 +109,37 @@ fn an_address_that_may_be_one_of_a_file_is_attacked_with_file_urls() {
         "{}",
         ran.stdout
     );
+}
+
+#[test]
+fn redirects_and_metadata_are_tried_with_every_address_and_held_only_after_a_contact() {
+    let scratch = Scratch::new();
+    let of = |tool: &str, code: i32| {
+        let cases = ["ssrf-loopback", "ssrf-metadata", "ssrf-redirect"];
+        let flags = cases.iter().flat_map(|case| ["--case", case]);
+        let words: Vec<&str> = ["attack", "--json"].into_iter().chain(flags).collect();
+        let ran = on_reader(&scratch, &words, &[tool, "100000"]).expect(code);
+        cases.map(|case| statuses(&ran)[&format!("{case}/{tool}/url")].0.clone())
+    };
+    assert_eq!(of("visit_some", 1), ["broken", "broken", "broken"]);
+    assert_eq!(of("visit_careful", 1), ["broken", "held", "held"]);
+    assert_eq!(of("visit_none", 0), ["held", "not_executed", "not_executed"]);
+}
+
+#[test]
+#[cfg_attr(karat_portable, ignore = "no links are made")]
+fn every_attack_on_files_uses_the_forms_that_pass_a_filter() {
+    let scratch = Scratch::new();
+    scratch.write("root/own.txt", "mine");
+    for (tool, attacks) in [
+        ("stripped", &["path-traversal", "secret-file", "sibling-folder"] as &[&str]),
+        ("decoded", &["path-traversal", "secret-file", "sibling-folder", "absolute-path"]),
+    ] {
+        let words = ["attack", "--json", "--root", "root", "--class", "privilege-escalation"];
+        let words = [&words[..], &["--class", "exfiltration"]].concat();
+        let found = statuses(&on_reader(&scratch, &words, &[tool, "100000"]).expect(1));
+        for attack in attacks {
+            assert_eq!(found[&format!("{attack}/{tool}/path")].0, "broken", "{found:?}");
+        }
+    }
 }
