@@ -320,11 +320,9 @@ fn a_value_that_no_tool_takes_is_named_with_the_nearest_parameter() {
                  do: [{text: hello}]}]";
     let server = scratch.server(greet);
     let warning = "--set \"nmae\": no tool has a parameter of that name (did you mean \"name\"?)";
-    for (command, more) in [
-        ("fuzz", &["--cases", "3"][..]),
-        ("attack", &["--time-limit", "5"]),
-        ("suggest", &[]),
-    ] {
+    for (command, more) in
+        [("fuzz", &["--cases", "3"][..]), ("attack", &["--time-limit", "5"]), ("suggest", &[])]
+    {
         let said = |set: &str| {
             let words = [&["server", command, "--set", set][..], more, &["--"], &server].concat();
             let ran = scratch.karat(&words);
