@@ -376,7 +376,7 @@ impl Fuzzer {
             0 => Again::Otherwise,
             _ => self.fails_again(tool, schema, &flaw, &input, usual).await,
         };
-        // What a tool answered cannot be the machine's doing, and says nothing of another answer.
+        // An answer of a tool cannot be the machine's doing, and says nothing of another answer.
         let is_of_answer = ![CRASH.id, HANG.id, SLOW.id].contains(&flaw.rule.id);
         let has_stopped = is_of_answer && matches!(again, Again::Unrelated);
         if let Again::Same(shown) = again {

@@ -58,7 +58,7 @@ impl Usual {
     pub(super) fn of(heard: &[Heard]) -> Usual {
         let answered = heard.iter().filter(|one| one.reaction != Reaction::NoAnswer);
         let valid: Vec<&Heard> = answered.filter(|one| one.is_valid == Some(true)).collect();
-        // A server may refuse hostile text in the words in which it refuses what is invalid.
+        // A server may refuse hostile text in the words in which it refuses invalid input.
         let ordinary: Vec<&Heard> = valid.iter().copied().filter(|one| !one.is_hostile).collect();
         let mut counts: BTreeMap<&BTreeSet<String>, usize> = BTreeMap::new();
         for words in ordinary.iter().filter_map(|one| one.failure.as_ref()) {

@@ -208,7 +208,7 @@ fn item(tool: &str, result: &ToolResult) -> Item {
     }
 }
 
-/// Returns whether most answers of a tool say nothing about what it was sent.
+/// Returns whether most answers of a tool say nothing about its inputs.
 fn is_mostly_unrelated(result: &ToolResult) -> bool {
     result.unrelated * 2 > result.observed.counts.calls
 }

@@ -30,7 +30,7 @@ pub(crate) const INVALID_PARAMS: i64 = -32602;
 /// The code of protocol errors that say nothing of the cause.
 pub(crate) const INTERNAL_ERROR: i64 = -32603;
 
-/// The codes of messages that cannot be read or are not requests: what was sent is refused before a tool sees it.
+/// The codes of messages that cannot be read or are not requests: the input is refused before a tool sees it.
 const UNREADABLE: [i64; 2] = [-32700, -32600];
 
 /// Marks that validators leave in tool errors.

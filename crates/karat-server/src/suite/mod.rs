@@ -105,7 +105,7 @@ impl Suite {
         self.cases.iter().cloned().chain(of_texts).collect()
     }
 
-    /// The cases for the tools of an earlier run, by what its texts were sent to then.
+    /// The cases for the tools of an earlier run, by the tools that its cases went to then.
     pub(crate) fn cases_as_recorded(&self, answers: &[Entry<CaseRun>]) -> Vec<Arc<Case>> {
         let of_texts = self.texts.iter().flat_map(|text| text.cases_as_recorded(answers));
         self.cases.iter().cloned().chain(of_texts.map(Arc::new)).collect()

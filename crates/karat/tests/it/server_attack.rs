@@ -71,7 +71,7 @@ fn each_class_breaks_the_tool_with_the_hole_and_holds_on_the_safe_one() {
         assert_eq!(status(&report, &format!("{attack}/{broken}")), "broken", "{attack}/{broken}");
         assert_eq!(status(&report, &format!("{attack}/{held}")), "held", "{attack}/{held}");
     }
-    // A tool that calls no address of this machine shows nothing of what it would do behind one.
+    // A tool that calls no address of this machine shows nothing of its behaviour behind one.
     for attack in ["ssrf-metadata", "ssrf-redirect"] {
         assert_eq!(status(&report, &format!("{attack}/fetch_unsafe/url")), "broken", "{attack}");
         assert_eq!(

@@ -40,7 +40,7 @@ fn a_tool_that_fails_from_the_start_holds_nothing_whatever_its_failure_is() {
 }
 
 #[test]
-fn a_failure_behind_a_validator_holds_no_attack_on_what_is_behind_it() {
+fn a_failure_behind_a_validator_holds_no_attack_on_the_tool_behind_it() {
     let scratch = Scratch::new();
     let classes =
         ["--class", "injection", "--class", "exfiltration", "--class", "privilege-escalation"];
@@ -70,7 +70,7 @@ fn a_tool_that_stops_working_on_the_way_holds_nothing_afterwards() {
 }
 
 #[test]
-fn a_tool_that_finds_nothing_but_looks_at_its_arguments_has_held() {
+fn a_tool_that_finds_nothing_but_reads_its_arguments_has_held() {
     let scratch = Scratch::new();
     let server = scratch.server(
         "tools:

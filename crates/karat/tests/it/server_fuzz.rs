@@ -369,7 +369,7 @@ fn a_tool_that_fails_with_everything_has_refused_nothing() {
 }
 
 #[test]
-fn a_tool_that_stops_working_is_still_reported_for_what_it_accepted() {
+fn a_tool_that_stops_working_is_still_reported_for_accepted_inputs() {
     for (calls, failure) in [("100000", "rate"), ("5", "rate"), ("5", "internal"), ("5", "key")] {
         let (ran, report, rejects) = fuzz_failing(calls, failure);
         assert_eq!(
