@@ -161,15 +161,15 @@ impl JsonPath {
             match (last, holder) {
                 (Step::Every, Value::Array(items)) => items.retain(&keep),
                 (Step::Every, Value::Object(fields)) => fields.retain(|_, value| keep(value)),
-                (Step::Key(key), Value::Object(fields)) => {
-                    if fields.get(key).is_some_and(|value| !keep(value)) {
-                        fields.remove(key);
-                    }
+                (Step::Key(key), Value::Object(fields))
+                    if fields.get(key).is_some_and(|value| !keep(value)) =>
+                {
+                    fields.remove(key);
                 }
-                (Step::Index(index), Value::Array(items)) => {
-                    if items.get(*index).is_some_and(|value| !keep(value)) {
-                        items.remove(*index);
-                    }
+                (Step::Index(index), Value::Array(items))
+                    if items.get(*index).is_some_and(|value| !keep(value)) =>
+                {
+                    items.remove(*index);
                 }
                 _ => {}
             }
