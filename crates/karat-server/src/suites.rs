@@ -455,7 +455,7 @@ fn untested(cases: &[Arc<Case>], contract: &Contract) -> Option<Check> {
          for each"
     );
     let check = Check::of("tools", "coverage", Verdict::Inconclusive, reason);
-    (count > 0 && !contract.names().any(called)).then(|| Check { value: Some(0.0), ..check })
+    (count > 0 && !contract.names().any(called)).then_some(Check { value: Some(0.0), ..check })
 }
 
 /// Measures an entry, accepts the answers as snapshots where nothing else fails, and reports against

@@ -82,7 +82,7 @@ fn calls_of_several_turns_under_one_id_are_all_read_with_their_own_results() {
             asks(id, "a", json!({"x": 1})),
             answered(id, "three"),
         ];
-        let given = |count: usize| [&[user.clone()], &steps[..count]].concat();
+        let given = |count: usize| [std::slice::from_ref(&user), &steps[..count]].concat();
         let turn = |at: usize, said: &Value| {
             let start = 10 + at as u64 * 10;
             span(&format!("{at}1"), (start, start + 5), "chat", chat(&given(at), said))
@@ -211,7 +211,7 @@ fn calls_before_a_compaction_of_the_context_are_kept_and_counted() {
     for compacted in [vec![summary.clone()], vec![user.clone(), summary, c.clone(), result("2")]] {
         let after = [&compacted[..], &[d.clone(), result("3")]].concat();
         let lines = [
-            exchange(&[user.clone()], a.clone()),
+            exchange(std::slice::from_ref(&user), a.clone()),
             exchange(&[user.clone(), a.clone(), result("1")], c.clone()),
             exchange(&compacted, d.clone()),
             exchange(&after, done.clone()),
@@ -228,7 +228,7 @@ fn calls_before_a_compaction_of_the_context_are_kept_and_counted() {
     }
     // A request without the answer of the one before: the call was not made.
     let retried = [
-        exchange(&[user.clone()], a),
+        exchange(std::slice::from_ref(&user), a),
         exchange(&[user.clone(), json!({"role": "user", "content": "?"})], done),
     ];
     assert!(calls(&one(&retried)).is_empty());
@@ -525,7 +525,7 @@ fn actions_of_others_and_remarks_next_to_a_result_do_not_begin_turns() {
     let said = |text: &str| json!({"role": "model", "parts": [{"text": text}]});
     let adk = json!({"id": "t", "contents": [{"role": "user", "parts": [{"text": "Q"}]}, said("hm"), context, said("Done.")]});
     assert_eq!(
-        (one(&[adk.clone()]).turns, one(&[adk]).output.as_deref()),
+        (one(std::slice::from_ref(&adk)).turns, one(&[adk]).output.as_deref()),
         (Turns::Single, Some("Done."))
     );
     let reply = json!([{"type": "tool_result", "tool_use_id": "c", "content": "5"}, {"type": "text", "text": "go on"}]);

@@ -84,7 +84,7 @@ impl fmt::Display for Time {
             ("ms", 1_000_000),
             ("us", 1_000),
         ];
-        match units.iter().find(|(_, size)| nanos % size == 0) {
+        match units.iter().find(|(_, size)| nanos.is_multiple_of(*size)) {
             Some(_) if nanos == 0 => write!(f, "0s"),
             Some((unit, size)) => write!(f, "{}{unit}", nanos / size),
             None => write!(f, "{}us", nanos as f64 / 1e3),
