@@ -611,12 +611,12 @@ fn at_a_terminal_it_asks() {
 fn secrets_are_not_written_into_a_project() {
     let scratch = Scratch::new();
     for (url, word) in [
-        ("http://user:hunter2secret@127.0.0.1:1/mcp", "headers"),
-        ("http://hunter2secret@127.0.0.1:1/mcp", "headers"),
+        ("http://user:hunter2secret@127.0.0.1:1/mcp", "--header"),
+        ("http://hunter2secret@127.0.0.1:1/mcp", "--header"),
         ("http://127.0.0.1:1/mcp?token=hunter2secret", "token"),
         ("http://127.0.0.1:1/mcp?x=1&api_key=hunter2secret", "api_key"),
         ("http://127.0.0.1:1/mcp?access_token=hunter2secret", "access_token"),
-        ("ftp://user:hunter2secret@127.0.0.1:1/mcp", "headers"),
+        ("ftp://user:hunter2secret@127.0.0.1:1/mcp", "--header"),
     ] {
         let ran = scratch.karat(&["init", "--ci", "none", "--url", url]).expect(2);
         ran.says(&["--url", word, "${TOKEN}"]);
