@@ -337,9 +337,9 @@ fn a_value_that_no_tool_takes_is_named_with_the_nearest_parameter() {
     let demo = ["--", env!("CARGO_BIN_EXE_karat"), "demo-server"];
     let migration = |set| [&["server", "migration", "--set", set][..], &demo].concat();
     let ran = scratch.karat(&migration("nmae=ada"));
-    assert!(ran.stdout.contains("--set \"nmae\": no tool has a parameter"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("--set \"nmae\": no tool has a parameter"), "{}", ran.stderr);
     let ran = scratch.karat(&migration("text=ada"));
-    assert!(!ran.stdout.contains("no tool has a parameter"), "{}", ran.stdout);
+    assert!(!ran.stderr.contains("no tool has a parameter"), "{}", ran.stderr);
 }
 
 /// Fuzzes a tool that accepts everything and fails after some calls: the value of `schema.rejects_invalid`, and more.
