@@ -112,7 +112,7 @@ fn servers_are_those_of_the_files_of_the_project() {
     let scratch = worse();
     let servers = json!({"mcpServers": {"demo": {"command": karat(), "args": ["demo-server"]}}});
     scratch.write(".mcp.json", servers.to_string());
-    let input = json!({"server": "demo", "seconds": 1, "limit": 2});
+    let input = json!({"server": "demo", "seconds": 60, "limit": 2});
     let scan = structured(&scratch, &["--allow-run"], "karat_scan_server", &input);
     assert!(scan["findings"].as_array().unwrap().len() <= 2, "{scan}");
     let suite =

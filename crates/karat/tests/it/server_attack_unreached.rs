@@ -90,7 +90,7 @@ fn a_tool_that_finds_nothing_but_reads_its_arguments_has_held() {
 #[test]
 fn a_scan_of_a_tool_that_always_fails_knows_nothing_of_its_reach() {
     let scratch = Scratch::new();
-    let ran = on_reader(&scratch, &["scan", "--time-limit", "5"], &["get_file", "0"]);
+    let ran = on_reader(&scratch, &["scan", "--time-limit", "60"], &["get_file", "0"]);
     assert!(ran.stdout.contains("can reach    unknown"), "{}", ran.stdout);
     assert!(!ran.stdout.contains(": no\n"), "{}", ran.stdout);
 }
@@ -103,7 +103,7 @@ fn an_address_that_may_be_one_of_a_file_is_attacked_with_file_urls() {
     for attack in ["absolute-path", "secret-file"] {
         assert_eq!(found[&format!("{attack}/fetch/url")].0, "broken", "{found:?}");
     }
-    let ran = on_reader(&scratch, &["scan", "--time-limit", "5"], &["fetch", "100000"]);
+    let ran = on_reader(&scratch, &["scan", "--time-limit", "60"], &["fetch", "100000"]);
     assert!(
         ran.stdout.contains("files outside of its folders: yes, through fetch.url"),
         "{}",

@@ -167,7 +167,7 @@ fn tools_that_may_change_something_are_not_called_unless_that_is_allowed() {
         let [program, script] = changing(&scratch);
         let run = |flags: &[&str]| {
             let words =
-                [&["server", command, "--time-limit", "10s"], flags, &["--", program, script]];
+                [&["server", command, "--time-limit", "60s"], flags, &["--", program, script]];
             let ran = scratch.karat(&words.concat());
             assert_ne!(ran.code, 3, "{command}: {}{}", ran.stdout, ran.stderr);
             let log = std::fs::read_to_string(scratch.path("calls.log")).unwrap();
