@@ -26,8 +26,8 @@ fn status<'a>(report: &'a Value, id: &str) -> &'a str {
     item(report, id)["observed"]["status"].as_str().unwrap()
 }
 
-/// What the attack has left. The folder of a demo server is its own: on a machine that is busy, the server is
-/// killed before it has removed it.
+/// Files that the attack has left. The folder of a demo server is not one of them: on a busy machine, the server
+/// is killed before it has removed its folder.
 fn left_in(scratch: &Scratch, folder: &str) -> Vec<PathBuf> {
     std::fs::read_dir(scratch.path(folder))
         .unwrap()
