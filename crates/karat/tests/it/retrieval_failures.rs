@@ -236,7 +236,10 @@ fn what_cannot_get_ready_is_not_waited_for_and_the_cause_comes_first() {
     let ran = scratch.karat(&["retrieval", "run"]).expect(3);
     assert!(ran.stdout.contains("HTTP 401"), "{}", ran.stdout);
     let asked = ASKED.load(Ordering::SeqCst);
-    assert_eq!(asked, 3, "each of 3 tools is looked for once, not for a minute");
+    assert!(
+        (1..=3).contains(&asked),
+        "{asked}: each of 3 tools is looked for once at most, not for a minute"
+    );
     scratch.project(
         GOLDEN,
         "",
