@@ -1,13 +1,13 @@
 //! The bookkeeping of traces that are read: bad records, duplicate ids, runs that failed, tasks
 //! without a trace. In bounded memory, whatever the number of traces.
 
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher as _, BuildHasherDefault, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use foldhash::SharedSeed;
 use foldhash::quality::SeedableRandomState;
+use hashbrown::HashTable;
 use karat_core::error::EvalError;
 use karat_io::text::clip;
 
@@ -81,40 +81,47 @@ impl Hasher for Hashed {
     }
 }
 
-/// The places of fingerprints. Two tables, since the one that is looked up in no order should fit into the cache
-/// of a processor: by its first half, a fingerprint has a number, under which everything else is found.
+/// Where each fingerprint was first. The table that is looked up in no order has nothing but numbers, so that it
+/// fits into the cache of a processor; and little memory is touched for the first time, which takes longer than
+/// the looking up.
 #[derive(Default)]
 struct Places {
-    numbers: HashMap<u64, usize, BuildHasherDefault<Hashed>>,
-    /// The second half of each fingerprint, its file and its line.
-    places: Vec<(u64, usize, u64)>,
+    numbers: HashTable<u32>,
+    /// Each fingerprint and its line.
+    lines: Vec<(Fingerprint, u64)>,
+    /// The number of the first fingerprint of each file, and the file.
+    files: Vec<(usize, usize)>,
 }
 
 impl Places {
     fn len(&self) -> usize {
-        self.places.len()
+        self.lines.len()
     }
 
     /// The place of a fingerprint; one that has none gets this one if there are less than `max`.
     fn get_or_insert(
         &mut self,
-        (first, second): Fingerprint,
-        at: (usize, u64),
+        key: Fingerprint,
+        (file, line): (usize, u64),
         max: usize,
     ) -> Option<(usize, u64)> {
-        let number = match self.places.len() < max {
-            true => match self.numbers.entry(first) {
-                Entry::Occupied(known) => *known.get(),
-                Entry::Vacant(free) => {
-                    free.insert(self.places.len());
-                    self.places.push((second, at.0, at.1));
-                    return None;
-                }
-            },
-            false => *self.numbers.get(&first)?,
-        };
-        let (known, file, line) = self.places[number];
-        (known == second).then_some((file, line))
+        let Places { numbers, lines, files } = self;
+        let known = |number: &u32| lines[*number as usize];
+        if let Some(number) = numbers.find(key.0, |number| known(number).0 == key) {
+            let from = files.partition_point(|(first, _)| *first <= *number as usize);
+            return Some((files[from - 1].1, known(number).1));
+        }
+        let next = lines.len();
+        if let Ok(number) = u32::try_from(next)
+            && next < max
+        {
+            numbers.insert_unique(key.0, number, |number| known(number).0.0);
+            lines.push((key, line));
+            if files.last().is_none_or(|(_, last)| *last != file) {
+                files.push((next, file));
+            }
+        }
+        None
     }
 }
 
@@ -267,5 +274,29 @@ impl<'a> Intake<'a> {
         self.stats.without_trace =
             self.source.tasks.and_then(|tasks| tasks.without_trace(&self.done));
         Ok(self.stats)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Places, fingerprint};
+
+    #[test]
+    fn a_key_is_found_in_the_file_and_line_where_it_was_first() {
+        let mut places = Places::default();
+        let ids: Vec<String> = (0..2_000).map(|number| format!("t{number}")).collect();
+        // A file without keys (1) is between the others, and one is read in two pieces (2, 3, 2).
+        let file = |number: usize| [0, 0, 2, 3, 2][number / 400];
+        for (number, id) in ids.iter().enumerate() {
+            let at = (file(number), number as u64 + 1);
+            assert_eq!(places.get_or_insert(fingerprint(id), at, 2_000), None);
+        }
+        for (number, id) in ids.iter().enumerate() {
+            let first = Some((file(number), number as u64 + 1));
+            assert_eq!(places.get_or_insert(fingerprint(id), (9, 9), 2_000), first);
+        }
+        // Beyond the maximum nothing is added.
+        assert_eq!(places.get_or_insert(fingerprint(&"new"), (4, 1), 2_000), None);
+        assert_eq!(places.get_or_insert(fingerprint(&"new"), (4, 2), 2_000), None);
     }
 }
