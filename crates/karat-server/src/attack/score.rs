@@ -14,7 +14,7 @@ use karat_metrics::MetricId;
 use super::Attack;
 use super::attacks::{Class, KnownAttack};
 use super::items::{HELD, item, known};
-use super::runner::{AttackResult, STOPPED};
+use super::runner::AttackResult;
 use crate::probe::live::not_about;
 use crate::probe::{findings_check, rate, waivers};
 
@@ -146,11 +146,7 @@ pub(super) fn score(observed: &Observations<'_, Attack>) -> Result<Scored, EvalE
         return Err(EvalError::NothingMeasured(format!("nothing was executed: {reason}{first}")));
     }
     // What stops working on the way leaves attacks untried, as a server does that is lost.
-    let has_stopped = |result: &&AttackResult| {
-        result.status == AttackStatus::NotExecuted
-            && result.why.as_ref().is_some_and(|why| why.contains(STOPPED))
-    };
-    if check.verdict == Verdict::Pass && results.iter().any(has_stopped) {
+    if check.verdict == Verdict::Pass && results.iter().any(|result| result.has_stopped) {
         check.verdict = Verdict::Inconclusive;
     }
     let mut warnings = Vec::new();
