@@ -1,10 +1,11 @@
 //! The requests of the cases of a suite, as digests: recorded answers are judged by a later version of the suite
 //! only where it makes the same requests.
 //!
-//! A digest covers the calls and the parts of their answers that are kept, never the expectations. The arguments are those of the suite, before values are put in: where the calls that save these
-//! values are the same, so are the values. Nothing is taken out before hashing, so a suite gives the same
-//! digests whether or not the secrets of its server are known; the digest of the whole suite is in every
-//! report already.
+//! A digest covers the calls and the parts of their answers that are kept, and of the expectations only those of
+//! notifications, which decide how long these are waited for. The arguments are those of the suite, before values
+//! are put in: where the calls that save these values are the same, so are the values. Nothing is taken out before
+//! hashing, so a suite gives the same digests whether or not the secrets of its server are known; the digest of the
+//! whole suite is in every report already.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::observation::Asked;
 use crate::plan;
+use crate::suite::notices::Notice;
 use crate::suite::{Case, Step, Suite};
 
 /// The digests of a suite.
@@ -105,7 +107,7 @@ fn step(step: &Step) -> Value {
     let save: BTreeMap<&String, String> =
         save.iter().map(|(name, path)| (name, format!("{path:?}"))).collect();
     // The whole expectation of notifications decides how long they are waited for.
-    let notices: Vec<String> = notices.iter().map(|notice| format!("{notice:?}")).collect();
+    let notices: Vec<Value> = notices.iter().map(Notice::waiting).collect();
     let headers: BTreeSet<&str> = headers.iter().map(|header| header.name()).collect();
     json!({
         "feature": feature,
@@ -117,4 +119,37 @@ fn step(step: &Step) -> Value {
         "task": task.as_ref().map(|task| json!({"ttl_ms": task.ttl_ms, "cancel": task.cancel})),
         "relation": relation.as_ref().map(|relation| relation.calls()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn digest(case: &str) -> Digest {
+        let suite = format!("cases: [{case}]");
+        let suite = Suite::parse(Path::new("s.yaml"), suite.as_bytes()).unwrap();
+        Fingerprints::of(&suite, &suite.cases).cases[0]
+    }
+
+    #[test]
+    fn a_digest_covers_the_expected_notifications_and_no_other_expectation() {
+        let case = "{tool: t, expect: {schema: {properties: {a: {type: string}}}}, notifications: {method: progress, \
+                    expect: {schema: {properties: {a: {type: string}, b: {}, c: {}, d: {}, e: {}}}}}}";
+        for _ in 0..8 {
+            assert_eq!(digest(case), digest(case));
+        }
+        let (answer, notification) = case.split_once("notifications").unwrap();
+        let changed = |text: &str| text.replace("type: string", "type: number");
+        assert_eq!(
+            digest(&format!("{}notifications{notification}", changed(answer))),
+            digest(case)
+        );
+        assert_ne!(
+            digest(&format!("{answer}notifications{}", changed(notification))),
+            digest(case)
+        );
+        assert_ne!(digest(&case.replace("progress,", "progress, within_ms: 5,")), digest(case));
+    }
 }

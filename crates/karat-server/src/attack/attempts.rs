@@ -499,7 +499,9 @@ impl Planner<'_> {
         let mut found = Vec::new();
         for (about, host) in hosts {
             let (url, path) = self.address(host, "/loopback/");
-            found.push(self.sent(parameter, about, url, vec![Proof::Called(path)]));
+            // Some tools take only the host from an address.
+            let proofs = vec![Proof::Called(path), Proof::Visited];
+            found.push(self.sent(parameter, about, url, proofs));
         }
         found.extend(self.without_scheme(parameter, "/loopback/", &|path| path));
         if parameter.is_host() {

@@ -18,9 +18,11 @@ const MAX_RECORDED: usize = 10_000;
 /// Connections at a time, and the time after a failure to accept one.
 const MAX_CONNECTIONS: usize = 128;
 const PAUSE: Duration = Duration::from_millis(100);
+/// The beginning of the paths that are redirected.
+pub(super) const REDIRECTING: &str = "/moved/";
 /// The beginnings of the paths that attempts ask for.
 const EXPECTED: [&str; 6] =
-    ["/loopback/", "/moved/", "/landed/", "/latest/", "/computeMetadata/", "/orders"];
+    ["/loopback/", REDIRECTING, "/landed/", "/latest/", "/computeMetadata/", "/orders"];
 
 /// The listener.
 pub(super) struct CanaryListener {
@@ -72,6 +74,13 @@ impl CanaryListener {
         // The paths end in a number, and with more digits it is another number.
         let fits = |rest: &str| !rest.starts_with(|c: char| c.is_ascii_digit());
         calls.iter().any(|call| call.strip_prefix(path).is_some_and(fits))
+    }
+
+    /// Returns whether there was a request, apart from the first `since`, for a path with this start. A connection
+    /// without a path, such as one of a client that speaks TLS, shows nothing of what would be asked for.
+    pub(super) fn was_asked(&self, since: usize, start: &str) -> bool {
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.iter().skip(since).any(|call| call.starts_with(start))
     }
 
     /// The number of requests.
@@ -136,7 +145,7 @@ async fn answer(
             calls.push(path.to_owned());
         }
     }
-    let answer = match path.strip_prefix("/moved/") {
+    let answer = match path.strip_prefix(REDIRECTING) {
         Some(rest) => format!(
             "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:{port}/landed/{rest}\r\n\
              Content-Length: 0\r\nConnection: close\r\n\r\n"
@@ -175,6 +184,21 @@ mod tests {
             moved.contains(&format!("Location: http://127.0.0.1:{}/landed/7", listener.port()))
         );
         assert!(!listener.was_called("/landed/7"));
+    }
+
+    #[tokio::test]
+    async fn a_connection_without_a_path_asks_for_nothing() {
+        let listener = CanaryListener::listen("token".to_owned(), "orders").await.unwrap();
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, listener.port())).await.unwrap();
+        // The start of a TLS handshake, and the end of the connection.
+        stream.write_all(b"\x16\x03\x01 \x02\x00").await.unwrap();
+        stream.shutdown().await.unwrap();
+        let _ = stream.read_to_end(&mut Vec::new()).await;
+        assert_eq!(listener.count(), 1);
+        assert!(!listener.was_asked(0, "/"));
+        get(listener.port(), "/moved/7").await;
+        assert!(listener.was_asked(1, "/") && listener.was_asked(1, REDIRECTING));
+        assert!(!listener.was_asked(2, "/") && !listener.was_asked(0, "/landed/"));
     }
 
     #[tokio::test]

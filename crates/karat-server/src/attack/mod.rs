@@ -348,7 +348,7 @@ impl Evaluation for Attack {
                 if let Some(evidence) = memory.late_evidence(&result.id(), site) {
                     result.status = AttackStatus::Broken;
                     result.evidence = Some(evidence);
-                    result.why = None;
+                    (result.why, result.has_stopped) = (None, false);
                 } else if result.status == AttackStatus::Held
                     && let Some(why) = memory.doubt(result)
                 {

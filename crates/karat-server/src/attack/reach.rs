@@ -92,9 +92,19 @@ mod tests {
         let (at, again) = (String::new(), String::new());
         let parameter = Some(parameter.to_owned());
         let (attack, tool) = (attack.to_owned(), tool.to_owned());
-        let (attempts, evidence, why) = (1, None, None);
-        let result =
-            AttackResult { attack, tool, parameter, at, status, attempts, evidence, why, again };
+        let (attempts, evidence, why, has_stopped) = (1, None, None, false);
+        let result = AttackResult {
+            attack,
+            tool,
+            parameter,
+            at,
+            status,
+            attempts,
+            evidence,
+            why,
+            has_stopped,
+            again,
+        };
         item(&result).unwrap()
     }
 

@@ -20,6 +20,7 @@ use super::config::Config;
 use super::judgement::{
     goes_there, is_held, is_refused_as_invalid, looks_at_files, proven, side_effect,
 };
+use super::listener::REDIRECTING;
 use super::parameters::Parameter;
 use crate::fuzz::generate::plainest;
 use crate::observation::Outcome;
@@ -37,9 +38,6 @@ const SHOWN: usize = 400;
 /// The numbers of recorded and of likely inputs that are tried for a plain call that succeeds.
 const MAX_RECORDED: usize = 3;
 const MAX_LIKELY: usize = 4;
-
-/// Words for a tool that worked when the run began.
-pub(super) const STOPPED: &str = "stopped working";
 
 /// The length from which an argument is not in an answer by chance.
 const SHORTEST_ECHO: usize = 6;
@@ -137,6 +135,9 @@ pub struct AttackResult {
     pub evidence: Option<AttackEvidence>,
     /// The reason if it was not executed or does not apply.
     pub why: Option<String>,
+    /// True if it was not executed because the tool stopped working during the run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_stopped: bool,
     /// A command line that makes the attack again.
     pub again: String,
 }
@@ -156,8 +157,16 @@ impl AttackResult {
             attempts: 0,
             evidence: None,
             why: None,
+            has_stopped: false,
             again: String::new(),
         }
+    }
+
+    /// Notes that attempts proved nothing.
+    fn set_unreached(&mut self, unreached: Unreached) {
+        self.status = AttackStatus::NotExecuted;
+        self.why = Some(unreached.why(&self.tool));
+        self.has_stopped = unreached == Unreached::Stopped;
     }
 
     /// The id of the item in the report.
@@ -168,6 +177,30 @@ impl AttackResult {
         }
         let through = self.parameter.iter().map(|parameter| format!("/{parameter}"));
         format!("{}/{}{}", self.attack, self.tool, through.collect::<String>())
+    }
+}
+
+/// The way in which a tool fails, so that attempts which fail like it prove nothing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unreached {
+    /// It fails with plain arguments too, and did not before.
+    Stopped,
+    /// It fails with plain arguments too, and always did.
+    FailsAlike,
+}
+
+impl Unreached {
+    fn why(self, tool: &str) -> String {
+        match self {
+            Unreached::Stopped => format!(
+                "{tool} stopped working: it fails with plain arguments now, in the same words as with the \
+                 attack, and did not before"
+            ),
+            Unreached::FailsAlike => format!(
+                "{tool} fails in the same words with and without the attack, so nothing shows that it came \
+                 through; give valid values with --set NAME=VALUE or --from-recording FILE"
+            ),
+        }
     }
 }
 
@@ -306,7 +339,9 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
             Plan::Flood(arguments) => {
                 let mut result = AttackResult::new(attack, name, None);
                 match self.fails_anyway(tool).await {
-                    Some(why) if !self.is_over(&mut result) => result.why = Some(why),
+                    Some(unreached) if !self.is_over(&mut result) => {
+                        result.set_unreached(unreached);
+                    }
                     _ => result = self.flood(result, &arguments).await,
                 }
                 vec![result]
@@ -401,7 +436,7 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
         way: &Way,
     ) -> AttackResult {
         let mut is_accepted = false;
-        let mut is_contacted = false;
+        let mut is_redirected = false;
         // Attempts that ended as the plain call did, which failed: something else may be to blame.
         let plain = self.known.and_then(|_| self.memory.plain.get(tool.name()));
         let failure = plain.and_then(PlainCall::failure);
@@ -434,10 +469,10 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
                 && self.plain_call(tool).await.is_slow();
             let saw = saw.filter(|_| !is_slow);
             // Whether the attack worked or not: this address of the machine is not refused.
-            if self.site.listener.count() > since {
-                is_contacted = true;
+            if self.site.listener.was_asked(since, "/") {
                 self.memory.contacts.insert(place_of(&result));
             }
+            is_redirected |= self.site.listener.was_asked(since, REDIRECTING);
             let sent = self.show(&attempt.arguments);
             if attempt.proofs.iter().any(Proof::is_side_effect) {
                 self.memory.pending.push(Pending {
@@ -485,10 +520,9 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
         // A server that survives a huge input has survived it, whatever the tool does with it.
         let survives = matches!(technique, Technique::HugeInput | Technique::DeepInput);
         if result.status == AttackStatus::Held
-            && let Some(why) = self.not_reached(tool, &answers, survives).await
+            && let Some(unreached) = self.not_reached(tool, &answers, survives).await
         {
-            result.status = AttackStatus::NotExecuted;
-            result.why = Some(why);
+            result.set_unreached(unreached);
         }
         if result.status == AttackStatus::Held && technique == Technique::Relay {
             result.status = AttackStatus::NotApplicable;
@@ -521,23 +555,25 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
                 tool.name()
             ));
         }
-        // Both are tried with addresses of this machine: where all of these are refused, nothing shows whether a redirect
-        // would be followed, or the address of metadata refused.
+        // Both are tried with addresses of this machine: where none of these is asked for, nothing shows whether a
+        // redirect would be followed, or the address of metadata refused.
         let has_contact = match technique {
-            Technique::Redirect => is_contacted,
+            Technique::Redirect => is_redirected,
             Technique::Metadata => self.memory.contacts.contains(&place_of(&result)),
             _ => true,
         };
         if result.status == AttackStatus::Held && self.known.is_some() && !has_contact {
             result.status = AttackStatus::NotExecuted;
-            result.why = Some(format!(
-                "{} called no address of this machine, so nothing shows what it does with {}",
-                tool.name(),
-                match technique {
-                    Technique::Redirect => "a redirect",
-                    _ => "the addresses of metadata",
-                }
-            ));
+            let name = tool.name();
+            result.why = Some(match technique {
+                Technique::Redirect => format!(
+                    "{name} asked for no page that redirects, so nothing shows what it does with a redirect"
+                ),
+                _ => format!(
+                    "{name} called no address of this machine, so nothing shows what it does with the addresses \
+                     of metadata"
+                ),
+            });
         }
         // A tool that writes shows by the file outside whether it went there.
         let leads_out = matches!(technique, Technique::Link | Technique::Sibling)
@@ -575,7 +611,7 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
         tool: &Definition,
         answers: &[(&Attempt, Outcome)],
         survives: bool,
-    ) -> Option<String> {
+    ) -> Option<Unreached> {
         self.known?;
         let (attempt, last) = answers.last()?;
         let failure = failure_of(last)?;
@@ -594,7 +630,7 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
             return None;
         }
         if !is_like_before {
-            return Some(stopped(tool));
+            return Some(Unreached::Stopped);
         }
         // An argument that is repeated has reached the tool.
         if repeats(last, &attempt.arguments) {
@@ -604,11 +640,11 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
         let is_elsewhere =
             matches!(last, Outcome::ProtocolError { code, .. } if *code != INVALID_PARAMS);
         let is_checked_before = is_elsewhere || is_refused_as_invalid(&without);
-        (is_alike(&without) || (is_checked_before && !survives)).then(|| fails_alike(tool))
+        (is_alike(&without) || (is_checked_before && !survives)).then_some(Unreached::FailsAlike)
     }
 
-    /// The reason for which a tool fails with plain arguments whatever they are; none if it does not.
-    async fn fails_anyway(&mut self, tool: &Definition) -> Option<String> {
+    /// The way in which a tool fails with plain arguments whatever they are; none if it does not.
+    async fn fails_anyway(&mut self, tool: &Definition) -> Option<Unreached> {
         self.known?;
         let before = self.plain_call(tool).await;
         if self.is_out_of_time() {
@@ -617,10 +653,10 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
         let now = self.again_plain(tool, &before.arguments).await?;
         let failure = failure_of(&now)?;
         if failure_of(before.outcome.as_ref()?).as_ref() != Some(&failure) {
-            return Some(stopped(tool));
+            return Some(Unreached::Stopped);
         }
         let without = self.without_values(tool, &before, &[]).await?;
-        (failure_of(&without).as_ref() == Some(&failure)).then(|| fails_alike(tool))
+        (failure_of(&without).as_ref() == Some(&failure)).then_some(Unreached::FailsAlike)
     }
 
     /// The answer to the plain call, made again: a tool may have stopped working since the first one.
@@ -828,22 +864,6 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
 /// The tool and the parameter of a result.
 fn place_of(result: &AttackResult) -> String {
     format!("{}/{}", result.tool, result.parameter.as_deref().unwrap_or_default())
-}
-
-fn stopped(tool: &Definition) -> String {
-    format!(
-        "{} {STOPPED}: it fails with plain arguments now, in the same words as with the attack, and did not \
-         before",
-        tool.name()
-    )
-}
-
-fn fails_alike(tool: &Definition) -> String {
-    format!(
-        "{} fails in the same words with and without the attack, so nothing shows that it came through; give \
-         valid values with --set NAME=VALUE or --from-recording FILE",
-        tool.name()
-    )
 }
 
 /// Returns whether an answer repeats an argument.

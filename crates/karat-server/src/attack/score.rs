@@ -9,12 +9,13 @@ use karat_core::finding::{Finding, Severity};
 use karat_core::journal::{Entry as Outcome, Outcome as Kept};
 use karat_core::observed::{self, AttackStatus, Observed};
 use karat_core::report::{Item, Measured, Report, Verdict};
+use karat_io::text;
 use karat_metrics::MetricId;
 
 use super::Attack;
 use super::attacks::{Class, KnownAttack};
 use super::items::{HELD, item, known};
-use super::runner::{AttackResult, STOPPED};
+use super::runner::AttackResult;
 use crate::probe::live::not_about;
 use crate::probe::{findings_check, rate, waivers};
 
@@ -146,11 +147,7 @@ pub(super) fn score(observed: &Observations<'_, Attack>) -> Result<Scored, EvalE
         return Err(EvalError::NothingMeasured(format!("nothing was executed: {reason}{first}")));
     }
     // What stops working on the way leaves attacks untried, as a server does that is lost.
-    let has_stopped = |result: &&AttackResult| {
-        result.status == AttackStatus::NotExecuted
-            && result.why.as_ref().is_some_and(|why| why.contains(STOPPED))
-    };
-    if check.verdict == Verdict::Pass && results.iter().any(has_stopped) {
+    if check.verdict == Verdict::Pass && results.iter().any(|result| result.has_stopped) {
         check.verdict = Verdict::Inconclusive;
     }
     let mut warnings = Vec::new();
@@ -159,11 +156,7 @@ pub(super) fn score(observed: &Observations<'_, Attack>) -> Result<Scored, EvalE
         n => warnings
             .push(format!("{n} texts with instructions were passed on (noted, not counted)")),
     }
-    if let Some(first) = results.iter().find(|one| one.status == AttackStatus::NotExecuted) {
-        let why = first.why.as_deref().unwrap_or_default();
-        let number = count(AttackStatus::NotExecuted);
-        warnings.push(format!("{number} attacks could not be executed: {why}"));
-    }
+    warnings.extend(not_executed(&results));
     if facts.live.is_late {
         warnings.push(CUT_SHORT.to_owned());
     }
@@ -185,6 +178,18 @@ pub(super) fn score(observed: &Observations<'_, Attack>) -> Result<Scored, EvalE
             .collect(),
         isolation: facts.live.isolation.clone(),
         ..Scored::default()
+    })
+}
+
+/// The warning about attacks that were not executed. Only a reason that all of them share is that of all.
+fn not_executed(results: &[&AttackResult]) -> Option<String> {
+    let open = results.iter().filter(|result| result.status == AttackStatus::NotExecuted);
+    let reasons: Vec<&str> = open.map(|result| result.why.as_deref().unwrap_or_default()).collect();
+    let first = reasons.first()?;
+    let attacks = text::count(reasons.len(), "attack");
+    Some(match reasons.iter().all(|reason| reason == first) {
+        true => format!("{attacks} could not be executed: {first}"),
+        false => format!("{attacks} could not be executed (first: {first})"),
     })
 }
 
@@ -228,4 +233,34 @@ fn not_applicable(attack: &KnownAttack, results: &[&AttackResult]) -> Option<Ite
         tools,
     }));
     Some(whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_of_one_attack_is_not_given_for_the_others() {
+        let result = |why: &str| AttackResult {
+            attack: "sql-injection".to_owned(),
+            tool: "find".to_owned(),
+            parameter: None,
+            at: String::new(),
+            status: AttackStatus::NotExecuted,
+            attempts: 0,
+            evidence: None,
+            why: Some(why.to_owned()),
+            has_stopped: false,
+            again: String::new(),
+        };
+        let (late, lost) = (result("it was late"), result("it was lost"));
+        let warning = |results: &[&AttackResult]| not_executed(results).unwrap_or_default();
+        assert_eq!(warning(&[&late]), "1 attack could not be executed: it was late");
+        assert_eq!(warning(&[&late, &late]), "2 attacks could not be executed: it was late");
+        assert_eq!(
+            warning(&[&late, &lost]),
+            "2 attacks could not be executed (first: it was late)"
+        );
+        assert_eq!(warning(&[]), "");
+    }
 }

@@ -1,8 +1,9 @@
 //! Answers as far as they say something about the schema.
 //!
-//! An error that has nothing to do with the input (a rate limit, a database that is not there) is outside of the rates
-//! of valid and invalid inputs. So is an invalid input that fails in the words in which valid ones usually fail: that a
-//! tool which fails with everything fails with it too proves no check.
+//! An error that may have nothing to do with the input (a rate limit, a database that is not there) is outside of the
+//! rates of valid and invalid inputs. So is an invalid input that fails in the words in which valid ones usually fail:
+//! that a tool which fails with everything fails with it too proves no check. An error of any kind that only invalid
+//! inputs of a working tool get is about them: many servers refuse with an internal error.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +22,7 @@ pub(super) struct Heard {
     reaction: Reaction,
     /// The words of a failure.
     failure: Option<BTreeSet<String>>,
-    /// True if the error has nothing to do with the input.
+    /// True if the kind of the error does not say that it is about the input.
     is_elsewhere: bool,
 }
 
@@ -41,15 +42,20 @@ impl Heard {
     }
 }
 
-/// Returns whether an error has nothing to do with the input. A tool error may have.
+/// Returns whether the kind of an error does not say that it is about the input. That of a tool error does.
 fn is_elsewhere(outcome: &Outcome) -> bool {
     Reaction::from(outcome) == Reaction::Failed && !outcome.is_tool_error()
 }
 
-/// The failure of most valid inputs of a tool, if there is one.
+/// The answers of a tool to valid inputs.
 #[derive(Debug, Default)]
 pub(super) struct Usual {
+    /// The failure of most of them, if there is one.
     failure: Option<BTreeSet<String>>,
+    /// Every failure of them.
+    failures: BTreeSet<BTreeSet<String>>,
+    /// True if one of them succeeded.
+    has_succeeded: bool,
     /// The number of valid inputs that were answered.
     pub(super) valid: u64,
 }
@@ -66,7 +72,12 @@ impl Usual {
         }
         let most = counts.into_iter().max_by_key(|(_, count)| *count);
         let most = most.filter(|(_, count)| count * 2 >= ordinary.len());
-        Usual { failure: most.map(|(words, _)| words.clone()), valid: valid.len() as u64 }
+        Usual {
+            failure: most.map(|(words, _)| words.clone()),
+            failures: valid.iter().filter_map(|one| one.failure.clone()).collect(),
+            has_succeeded: valid.iter().any(|one| one.reaction == Reaction::Accepted),
+            valid: valid.len() as u64,
+        }
     }
 
     /// Returns whether an answer to an invalid input says nothing about it.
@@ -78,18 +89,28 @@ impl Usual {
         words.is_some() && self.failure.as_ref() == words
     }
 
+    /// Returns whether only invalid inputs of a working tool fail in these words.
+    fn is_of_invalid(&self, words: Option<&BTreeSet<String>>) -> bool {
+        self.has_succeeded && words.is_some_and(|words| !self.failures.contains(words))
+    }
+
     /// Counts the answers that say something about the schema; returns the number of the others.
     pub(super) fn count(&self, counts: &mut FuzzCounts, heard: &[Heard]) -> u64 {
         let mut unrelated = 0;
         for one in heard.iter().filter(|one| one.reaction != Reaction::NoAnswer) {
+            let failure = one.failure.as_ref();
             match one.is_valid {
+                Some(false) if one.is_elsewhere && self.is_of_invalid(failure) => {
+                    counts.invalid += 1;
+                    counts.invalid_refused += 1;
+                }
                 _ if one.is_elsewhere => unrelated += 1,
                 Some(true) => {
                     counts.valid += 1;
                     counts.valid_not_refused += u64::from(one.reaction != Reaction::Refused);
                     counts.valid_succeeded += u64::from(one.reaction == Reaction::Accepted);
                 }
-                Some(false) if self.is_failure(one.failure.as_ref()) => unrelated += 1,
+                Some(false) if self.is_failure(failure) => unrelated += 1,
                 Some(false) => {
                     counts.invalid += 1;
                     counts.invalid_refused += u64::from(one.reaction != Reaction::Accepted);
@@ -150,5 +171,27 @@ mod tests {
         let fine = Outcome::Result { result: json!({"content": []}) };
         let (counts, unrelated) = counted(&[heard(true, &fine), heard(false, &error(-32602))]);
         assert_eq!((counts.valid, counts.invalid_refused, unrelated), (1, 1, 0));
+        let limited = Outcome::Transport { why: "HTTP status 429".to_owned() };
+        let (counts, unrelated) = counted(&[heard(true, &fine), heard(false, &limited)]);
+        assert_eq!((counts.valid, counts.invalid, unrelated), (1, 0, 1));
+    }
+
+    #[test]
+    fn an_internal_error_that_only_invalid_inputs_get_refuses_them() {
+        let internal = |text: &str| {
+            let (code, message, data) = (-32603, text.to_owned(), None);
+            Outcome::ProtocolError { code, message, data }
+        };
+        let fine = Outcome::Result { result: json!({"content": []}) };
+        let refused = heard(false, &internal("Invalid arguments"));
+        let (counts, unrelated) = counted(&[heard(true, &fine), refused.clone()]);
+        assert_eq!((counts.invalid, counts.invalid_refused, unrelated), (1, 1, 0));
+        // A tool that never worked, and one whose valid inputs fail so too, show nothing.
+        let absent = heard(true, &internal("there is no such file"));
+        let (counts, unrelated) = counted(&[absent, refused.clone()]);
+        assert_eq!((counts.invalid, unrelated), (0, 2));
+        let same = heard(true, &internal("Invalid arguments"));
+        let (counts, unrelated) = counted(&[heard(true, &fine), heard(true, &fine), same, refused]);
+        assert_eq!((counts.valid, counts.invalid, unrelated), (2, 0, 2));
     }
 }

@@ -43,7 +43,8 @@ const CONVENTIONS: [(&str, &str); 4] = [
         "refused",
         "a protocol error or an HTTP status about the arguments (-32602, 400, 413, 422 and the like), or an \
          error with the mark of a validator; any tool error refuses an invalid input, unless most valid \
-         inputs fail in the same words; other protocol errors and statuses are in neither rate",
+         inputs fail in the same words; so does any other protocol error, if a valid input succeeded and none \
+         fails in its words; all other errors and statuses are in neither rate",
     ),
     ("crash", "the server ended, or its connection failed"),
     (
@@ -122,11 +123,9 @@ pub(super) fn score(observed: &Observations<'_, Fuzz>) -> Result<Scored, EvalErr
         result.observed.stopped.is_some()
             && result.observed.counts.calls * 10 < result.planned as u64
     };
-    let has_failed = |result: &ToolResult| is_mostly_unrelated(result);
+    let says_little = |result: &ToolResult| is_thin(result) || is_mostly_unrelated(result);
     if check.verdict == Verdict::Pass
-        && (fuzzed.iter().any(|(_, result)| has_failed(result))
-            || fuzzed.len() < tools
-            || fuzzed.iter().any(|(_, result)| is_thin(result)))
+        && (fuzzed.len() < tools || fuzzed.iter().any(|(_, result)| says_little(result)))
     {
         check.verdict = Verdict::Inconclusive;
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use karat_core::expect::{Answer, Matcher, MatcherSpec, one_or_several};
 use serde::Deserialize;
 use serde::de::Deserializer;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The time that notifications have after the answer, in milliseconds, unless a suite says otherwise.
 const WITHIN_MS: u64 = 1_000;
@@ -50,6 +50,8 @@ pub struct Notice {
     at_least: u64,
     at_most: Option<u64>,
     matchers: Vec<Matcher>,
+    /// The matchers as they are written, for digests: compiled ones show neither all of themselves nor one order.
+    written: String,
     pub(crate) within: Duration,
 }
 
@@ -80,12 +82,19 @@ impl NoticeFile {
             return Err(format!("`within_ms` must be at most {MAX_WITHIN_MS}"));
         }
         let matchers = self.expect.iter().map(MatcherSpec::compile).collect::<Result<_, _>>()?;
+        let written = format!("{:?}", self.expect);
         let (method, within) = (format!("{PREFIX}{short}"), Duration::from_millis(within_ms));
-        Ok(Notice { method, at_least, at_most, matchers, within })
+        Ok(Notice { method, at_least, at_most, matchers, written, within })
     }
 }
 
 impl Notice {
+    /// Everything that decides how long notifications are waited for, for the digest of a case's requests.
+    pub(crate) fn waiting(&self) -> Value {
+        let Notice { method, at_least, at_most, written, within, .. } = self;
+        json!([method, at_least, at_most, written, within.as_secs_f64()])
+    }
+
     /// Returns whether nothing that may still come can change the judgement. With a largest number, only time
     /// shows that no more came.
     pub(crate) fn is_settled(&self, seen: &[Value]) -> bool {

@@ -123,6 +123,8 @@ fn redirects_and_metadata_are_tried_with_every_address_and_held_only_after_a_con
     };
     assert_eq!(of("visit_some", 1), ["broken", "broken", "broken"]);
     assert_eq!(of("visit_careful", 1), ["broken", "held", "held"]);
+    // It follows redirects, but asks for no page that has one.
+    assert_eq!(of("visit_root", 1), ["broken", "held", "not_executed"]);
     assert_eq!(of("visit_none", 0), ["held", "not_executed", "not_executed"]);
 }
 

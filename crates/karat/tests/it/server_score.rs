@@ -4,7 +4,7 @@
 use karat_core::journal;
 use serde_json::{Value, json};
 
-use crate::common::{Ran, Scratch};
+use crate::common::{Ran, Scratch, item, metric};
 
 /// A server with state, with right and wrong answers, and a log of its calls.
 const SERVER: &str = r#"
@@ -95,16 +95,6 @@ impl Run {
 }
 
 const TOOLS: [&str; 2] = ["--tools", "tools.json"];
-
-fn item<'v>(report: &'v Value, id: &str) -> &'v Value {
-    let items = report["items"].as_array().unwrap();
-    items.iter().find(|item| item["id"] == id).unwrap_or_else(|| panic!("no {id}: {report:#}"))
-}
-
-fn metric<'v>(report: &'v Value, id: &str) -> &'v Value {
-    let metrics = report["metrics"].as_array().unwrap();
-    metrics.iter().find(|metric| metric["id"] == id).unwrap_or_else(|| panic!("no {id}"))
-}
 
 fn has_warning(report: &Value, words: &[&str]) -> bool {
     let warnings = report["warnings"].as_array().unwrap();
