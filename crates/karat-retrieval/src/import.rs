@@ -88,7 +88,11 @@ pub fn import(source: &Source<'_>) -> Result<Imported, EvalError> {
         imported.notes.push(format!("{} without a label left out", count(unlabelled, "query")));
     }
     if let Some((id, _)) = labels.first_key_value() {
-        let message = format!("labels {} queries that do not exist", labels.len());
+        let what = match labels.len() {
+            1 => "a query that does not".to_owned(),
+            n => format!("{n} queries that do not"),
+        };
+        let message = format!("labels {what} exist");
         let path = qrels.as_deref().unwrap_or(&queries);
         return Err(InputError::invalid(path, id.as_str(), message).into());
     }
@@ -360,22 +364,23 @@ fn read_queries(path: &Path) -> Result<Vec<ImportedQuery>, InputError> {
             .collect();
     }
     let query = |(index, mut record): (usize, Map<String, Value>)| {
-        let id = ["id", "_id", "query_id", "qid"].iter().find_map(|key| record.remove(*key));
-        let id = match id {
+        // A key with null says nothing, so the next name of the same field counts.
+        let mut first = |names: &[&str]| {
+            names.iter().find_map(|name| record.remove(*name).filter(|value| !value.is_null()))
+        };
+        let id = match first(&["id", "_id", "query_id", "qid"]) {
             Some(Value::String(id)) => id,
             Some(Value::Number(id)) => id.to_string(),
-            None | Some(Value::Null) => format!("q{}", index + 1),
+            None => format!("q{}", index + 1),
             Some(_) => {
                 let message = "the id is neither a text nor a number";
                 return Err(InputError::invalid(path, format!("[{index}]"), message));
             }
         };
-        let text = ["query", "text", "question"].iter().find_map(|key| record.remove(*key));
-        let Some(Value::String(text)) = text else {
+        let Some(Value::String(text)) = first(&["query", "text", "question"]) else {
             return Err(InputError::invalid(path, id, "has no query"));
         };
-        let given = ["labels", "relevant", "qrels"].iter().find_map(|key| record.remove(*key));
-        let labels = labels(given.unwrap_or(Value::Null))
+        let labels = labels(first(&["labels", "relevant", "qrels"]).unwrap_or(Value::Null))
             .map_err(|message| InputError::invalid(path, id.as_str(), message))?;
         let mut rest = Map::new();
         for key in ["kind", "split", "notes", SKILL, SHOULD_TRIGGER] {
@@ -602,6 +607,16 @@ mod tests {
             let error = query(&json!({"id": "q7", "query": "x", "labels": labels})).unwrap_err();
             assert!(error.contains("q7") && error.contains(words), "{words}: {error}");
         }
+    }
+
+    #[test]
+    fn a_field_that_is_null_leaves_its_place_to_the_next_name() {
+        let fields = json!({"id": null, "_id": "b7", "query": null, "text": "x",
+            "labels": null, "relevant": ["s:a"]});
+        let found = query(&fields).unwrap();
+        let expected =
+            json!({"id": "b7", "query": "x", "labels": [{"tool_id": "s:a", "relevance": 2}]});
+        assert_eq!(found, expected);
     }
 
     #[test]
