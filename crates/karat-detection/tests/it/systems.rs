@@ -683,7 +683,7 @@ async fn a_name_inside_a_longer_text_is_found_and_a_finding_about_the_file_is_on
     let report = run(folder.path(), &batch("count"), &dataset).await.unwrap();
     assert_eq!((value(&report, "recall"), value(&report, "fpr")), (Some(1.0), Some(0.0)));
     // One for each of the two files that equal names make.
-    let counted = "2 results of the scanner are about the file as a whole";
+    let counted = "2 results about the file as a whole";
     assert!(report.warnings.iter().any(|note| note.contains(counted)), "{:?}", report.warnings);
     let error = run(folder.path(), &batch("refuse"), &dataset).await.unwrap_err();
     assert!(error.to_string().contains("names no tool"), "{error}");
