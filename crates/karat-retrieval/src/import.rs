@@ -73,14 +73,15 @@ pub fn import(source: &Source<'_>) -> Result<Imported, EvalError> {
     let mut labels = qrels.as_deref().map(read_qrels).transpose()?.unwrap_or_default();
     let (mut unlabelled, mut seen) = (0, BTreeSet::new());
     for mut query in read_queries(&queries)? {
+        // The labels go to the first query with the id: a second one would only seem to have none.
+        if !seen.insert(query.id.clone()) {
+            return Err(InputError::invalid(&queries, query.id, "duplicate query id").into());
+        }
         query.labels.extend(labels.remove(&query.id).unwrap_or_default());
         // BEIR lists the queries of every split; those without a label are of another one.
         if query.is_unlabelled() && qrels.is_some() {
             unlabelled += 1;
             continue;
-        }
-        if !seen.insert(query.id.clone()) {
-            return Err(InputError::invalid(&queries, query.id, "duplicate query id").into());
         }
         imported.queries.push(query.value(&queries, &ids)?);
     }
@@ -667,5 +668,29 @@ mod tests {
         let imported = run("whole.tsv").unwrap();
         assert_eq!(imported.queries[0]["labels"], json!([{"tool_id": "s:a", "relevance": 1}]));
         assert!(run("half.tsv").unwrap_err().contains("\"0.5\" is not a grade"));
+    }
+
+    #[test]
+    fn labels_belong_to_exactly_one_query() {
+        for (queries, words) in [
+            ("1\tfind\n1\tsearch\n", "1: duplicate query id"),
+            ("2\tfind\n", "labels a query that does not exist"),
+        ] {
+            let folder = folder(&[
+                ("t.jsonl", "{\"tool_id\":\"s:a\"}\n"),
+                ("q.tsv", queries),
+                ("qrels.txt", "1 0 s:a 1\n"),
+            ]);
+            let at = |name: &str| folder.path().join(name);
+            let (corpus, queries, qrels) = (at("t.jsonl"), at("q.tsv"), at("qrels.txt"));
+            let source = Source {
+                corpus: &corpus,
+                queries: Some(&queries),
+                qrels: Some(&qrels),
+                server: "s",
+            };
+            let error = import(&source).unwrap_err().to_string();
+            assert!(error.contains(words), "{words}: {error}");
+        }
     }
 }
