@@ -171,7 +171,9 @@ impl Decision {
             };
             let of_findings = || report.findings.iter().map(|finding| finding.severity.as_str());
             let own = report.severity.iter().chain(&report.severities).map(String::as_str);
-            let known = report.severity.is_some() || of_findings().any(|found| !found.is_empty());
+            // A severity of the whole is that of its gravest finding; otherwise each finding has to have one.
+            let known = report.severity.is_some()
+                || !report.findings.is_empty() && of_findings().all(|found| !found.is_empty());
             return if own.chain(of_findings()).any(counts) {
                 Ok(Verdict::Flag)
             } else if stated == Some(Verdict::Pass) || known && !report.lacks.severity {
@@ -295,6 +297,17 @@ mod tests {
         let partly = |severity| DetectorReport { lacks, ..flag(severity) };
         assert_eq!(outcome(&rule, vec![partly("high")]), Verdict::Flag);
         assert_eq!(outcome(&rule, vec![partly("low")]), Verdict::Error);
+        let finding =
+            |severity: &str| Evidence { severity: severity.to_owned(), ..Evidence::default() };
+        let listed = |severities: &[&str]| {
+            let findings = severities.iter().map(|severity| finding(severity)).collect();
+            DetectorReport { findings, ..flag("") }
+        };
+        assert_eq!(outcome(&rule, vec![listed(&["low", "medium"])]), Verdict::Pass);
+        assert_eq!(outcome(&rule, vec![listed(&["low", ""])]), Verdict::Error);
+        assert_eq!(outcome(&rule, vec![listed(&["", "high"])]), Verdict::Flag);
+        let whole = DetectorReport { severity: Some("low".to_owned()), ..listed(&["low", ""]) };
+        assert_eq!(outcome(&rule, vec![whole]), Verdict::Pass);
         // The gravest is not the only one that counts.
         let severities = vec!["critical".to_owned(), "high".to_owned()];
         let several = DetectorReport { severities, ..flag("critical") };

@@ -36,6 +36,7 @@ use karat_core::project::{Root, own_datasets};
 use karat_core::report::{Control, DatasetRef, Measured, Report};
 use karat_core::run::{self, Excess};
 use karat_core::tool::Corpus;
+use karat_io::text::count;
 use karat_metrics::stats;
 use serde::{Deserialize, Serialize};
 
@@ -328,8 +329,9 @@ fn remarks(dataset: &Dataset, scored: &score::Scored) -> Vec<String> {
     let hard = dataset.samples.iter().filter(|sample| sample.is_hard_negative()).count() as u64;
     match stats::clopper_pearson_upper(0, hard, 0.95) {
         Ok(best) if best > 0.01 => remarks.push(format!(
-            "{hard} hard negatives can certify a false-positive rate of {:.1} % at best; 299 without \
-             a false alarm would certify 1 %",
+            "{} can certify a false-positive rate of {:.1} % at best; 299 without a false alarm would \
+             certify 1 %",
+            count(hard, "hard negative"),
             100.0 * best
         )),
         Ok(_) => {}
@@ -342,9 +344,9 @@ fn remarks(dataset: &Dataset, scored: &score::Scored) -> Vec<String> {
     let small: Vec<String> = attacks
         .iter()
         .filter(|(_, count)| **count < 10)
-        .map(|(category, count)| match *category {
-            "" => format!("no category ({count})"),
-            category => format!("{category} ({count})"),
+        .map(|(category, attacks)| match *category {
+            "" => format!("no category ({attacks})"),
+            category => format!("{category} ({attacks})"),
         })
         .collect();
     if !small.is_empty() {
@@ -356,13 +358,14 @@ fn remarks(dataset: &Dataset, scored: &score::Scored) -> Vec<String> {
     remarks.extend(constant(&scored.metrics));
     if scored.unsupported > 0 {
         remarks.push(format!(
-            "{} verdicts are abstentions; the rates are over the others",
-            scored.unsupported
+            "{} left out of the rates, which are over the other verdicts",
+            count(scored.unsupported, "abstention")
         ));
     }
     let failed = scored.items.iter().filter(|item| item.error.is_some()).count();
     if failed > 0 {
-        remarks.push(format!("{failed} entries have no score because they have no verdict"));
+        let entries = count(failed, "entry");
+        remarks.push(format!("{entries} without a verdict, and so without a score"));
     }
     remarks
 }

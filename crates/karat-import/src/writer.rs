@@ -13,7 +13,7 @@ use karat_core::dataset::{IfFrozen, Manifest, Meta, Version};
 use karat_core::label::{entry_name, numbered_entry_name};
 use karat_core::project::FILE;
 use karat_io::input;
-use karat_io::text::first_few;
+use karat_io::text::{count, first_few};
 
 use crate::outcomes::{Accounting, Published, Row, Tags, Task};
 use crate::{Benchmark, ImportError};
@@ -359,8 +359,9 @@ impl Writer {
             false => stated.to_owned(),
         };
         let made = format!(
-            "imported by `karat import {}` from {files} files of the user's own copy, {digest}",
-            benchmark.name
+            "imported by `karat import {}` from {} of the user's own copy, {digest}",
+            benchmark.name,
+            count(files, "file")
         );
         let name = benchmark.name.to_owned();
         let meta = Meta { name, version: Version::new(1), licence, made };

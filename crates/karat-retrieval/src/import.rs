@@ -73,14 +73,15 @@ pub fn import(source: &Source<'_>) -> Result<Imported, EvalError> {
     let mut labels = qrels.as_deref().map(read_qrels).transpose()?.unwrap_or_default();
     let (mut unlabelled, mut seen) = (0, BTreeSet::new());
     for mut query in read_queries(&queries)? {
+        // The labels go to the first query with the id: a second one would only seem to have none.
+        if !seen.insert(query.id.clone()) {
+            return Err(InputError::invalid(&queries, query.id, "duplicate query id").into());
+        }
         query.labels.extend(labels.remove(&query.id).unwrap_or_default());
         // BEIR lists the queries of every split; those without a label are of another one.
         if query.is_unlabelled() && qrels.is_some() {
             unlabelled += 1;
             continue;
-        }
-        if !seen.insert(query.id.clone()) {
-            return Err(InputError::invalid(&queries, query.id, "duplicate query id").into());
         }
         imported.queries.push(query.value(&queries, &ids)?);
     }
@@ -88,7 +89,11 @@ pub fn import(source: &Source<'_>) -> Result<Imported, EvalError> {
         imported.notes.push(format!("{} without a label left out", count(unlabelled, "query")));
     }
     if let Some((id, _)) = labels.first_key_value() {
-        let message = format!("labels {} queries that do not exist", labels.len());
+        let what = match labels.len() {
+            1 => "a query that does not".to_owned(),
+            n => format!("{n} queries that do not"),
+        };
+        let message = format!("labels {what} exist");
         let path = qrels.as_deref().unwrap_or(&queries);
         return Err(InputError::invalid(path, id.as_str(), message).into());
     }
@@ -360,22 +365,23 @@ fn read_queries(path: &Path) -> Result<Vec<ImportedQuery>, InputError> {
             .collect();
     }
     let query = |(index, mut record): (usize, Map<String, Value>)| {
-        let id = ["id", "_id", "query_id", "qid"].iter().find_map(|key| record.remove(*key));
-        let id = match id {
+        // A key with null says nothing, so the next name of the same field counts.
+        let mut first = |names: &[&str]| {
+            names.iter().find_map(|name| record.remove(*name).filter(|value| !value.is_null()))
+        };
+        let id = match first(&["id", "_id", "query_id", "qid"]) {
             Some(Value::String(id)) => id,
             Some(Value::Number(id)) => id.to_string(),
-            None | Some(Value::Null) => format!("q{}", index + 1),
+            None => format!("q{}", index + 1),
             Some(_) => {
                 let message = "the id is neither a text nor a number";
                 return Err(InputError::invalid(path, format!("[{index}]"), message));
             }
         };
-        let text = ["query", "text", "question"].iter().find_map(|key| record.remove(*key));
-        let Some(Value::String(text)) = text else {
+        let Some(Value::String(text)) = first(&["query", "text", "question"]) else {
             return Err(InputError::invalid(path, id, "has no query"));
         };
-        let given = ["labels", "relevant", "qrels"].iter().find_map(|key| record.remove(*key));
-        let labels = labels(given.unwrap_or(Value::Null))
+        let labels = labels(first(&["labels", "relevant", "qrels"]).unwrap_or(Value::Null))
             .map_err(|message| InputError::invalid(path, id.as_str(), message))?;
         let mut rest = Map::new();
         for key in ["kind", "split", "notes", SKILL, SHOULD_TRIGGER] {
@@ -605,6 +611,16 @@ mod tests {
     }
 
     #[test]
+    fn a_field_that_is_null_leaves_its_place_to_the_next_name() {
+        let fields = json!({"id": null, "_id": "b7", "query": null, "text": "x",
+            "labels": null, "relevant": ["s:a"]});
+        let found = query(&fields).unwrap();
+        let expected =
+            json!({"id": "b7", "query": "x", "labels": [{"tool_id": "s:a", "relevance": 2}]});
+        assert_eq!(found, expected);
+    }
+
+    #[test]
     fn what_should_fire_is_imported_and_a_contradiction_refused() {
         let quiet = json!({"id": "q", "query": "x", "skill": "pdf", "should_trigger": false});
         let found = query(&quiet).unwrap();
@@ -652,5 +668,29 @@ mod tests {
         let imported = run("whole.tsv").unwrap();
         assert_eq!(imported.queries[0]["labels"], json!([{"tool_id": "s:a", "relevance": 1}]));
         assert!(run("half.tsv").unwrap_err().contains("\"0.5\" is not a grade"));
+    }
+
+    #[test]
+    fn labels_belong_to_exactly_one_query() {
+        for (queries, words) in [
+            ("1\tfind\n1\tsearch\n", "1: duplicate query id"),
+            ("2\tfind\n", "labels a query that does not exist"),
+        ] {
+            let folder = folder(&[
+                ("t.jsonl", "{\"tool_id\":\"s:a\"}\n"),
+                ("q.tsv", queries),
+                ("qrels.txt", "1 0 s:a 1\n"),
+            ]);
+            let at = |name: &str| folder.path().join(name);
+            let (corpus, queries, qrels) = (at("t.jsonl"), at("q.tsv"), at("qrels.txt"));
+            let source = Source {
+                corpus: &corpus,
+                queries: Some(&queries),
+                qrels: Some(&qrels),
+                server: "s",
+            };
+            let error = import(&source).unwrap_err().to_string();
+            assert!(error.contains(words), "{words}: {error}");
+        }
     }
 }

@@ -36,7 +36,7 @@ use karat_core::journal::{Entry as Outcome, Outcome as Kept};
 use karat_core::kind::Kind;
 use karat_core::project::{Root, own_datasets};
 use karat_core::report::{Check, Control, DatasetRef, Item, Report, SystemRef, Verdict};
-use karat_io::text::first_few;
+use karat_io::text::{count, first_few};
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::{Dataset, Labels, Query};
@@ -361,8 +361,9 @@ fn cut_to(limit: usize, outcomes: &mut [Outcome<Ranking>]) -> Option<String> {
     }
     let (id, results) = first?;
     Some(format!(
-        "{longer} answers have more results than the {limit} requested (first: {id} with {results}); the \
-         rest is not scored"
+        "{} with more results than the {limit} requested (first: {id} with {results}); the rest is not \
+         scored",
+        count(longer, "answer")
     ))
 }
 

@@ -52,7 +52,6 @@ struct Line {
     outcome: Option<Outcome<Ranking>>,
 }
 
-/// The observation of an item of a report.
 impl Rankings {
     /// Reads lines of rankings, a run journal, or a report.
     ///
@@ -239,6 +238,7 @@ fn answered(run: u32, id: String, ranking: Ranking) -> Entry<Ranking> {
     Entry { run, id, nanos: 0, outcome: Outcome::Answer(ranking) }
 }
 
+/// The outcome of an item of a report.
 fn from_item(item: &report::Item) -> Entry<Ranking> {
     let ranked = match &item.observed {
         Some(Observed::Ranking(observed)) => observed.ranked.as_ref(),

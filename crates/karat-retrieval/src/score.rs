@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use karat_core::journal::{Entry, Outcome};
 use karat_core::observed::{self, Observed, RankedTool};
 use karat_core::report::{Item, ItemError, Scores};
+use karat_io::text::count;
 use karat_metrics::MetricId;
 use karat_metrics::ranking::{JudgedRanking, Measure, Rules};
 
@@ -437,31 +438,30 @@ pub(crate) fn remarks(dataset: &Dataset, items: &[Item], anomalies: &Anomalies) 
     if let Some((id, _)) = anomalies.unknown_ids.first_key_value() {
         let times: usize = anomalies.unknown_ids.values().sum();
         remarks.push(format!(
-            "{} answered ids are not in the corpus ({times} times; first: {id}); they count as \
-             wrong results",
-            anomalies.unknown_ids.len()
+            "{} that the corpus does not have ({}; first: {id}), counted as wrong results",
+            count(anomalies.unknown_ids.len(), "answered id"),
+            count(times, "time")
         ));
     }
     if let Some(first) = anomalies.unjudged.first() {
         remarks.push(format!(
-            "{} queries have no relevant label and no score (first: {first})",
-            anomalies.unjudged.len()
+            "{} without a relevant label, and so without a score (first: {first})",
+            count(anomalies.unjudged.len(), "query")
         ));
     }
     let failed = items.iter().filter(|item| item.error.is_some());
     let (partly, never): (Vec<_>, Vec<_>) = failed.partition(|item| has_score(item));
     if let Some(first) = never.first() {
-        let count = never.len();
         remarks.push(format!(
-            "{count} queries have no score because they were not answered (first: {})",
+            "{} without an answer that can be scored (first: {})",
+            count(never.len(), "query"),
             first.id
         ));
     }
     if let Some(first) = partly.first() {
         remarks.push(format!(
-            "{} queries were not answered in some of the runs (first: {}); their scores are over the \
-             other runs",
-            partly.len(),
+            "{} not answered in some of the runs (first: {}), and scored over the others",
+            count(partly.len(), "query"),
             first.id
         ));
     }

@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 use karat_io::input::{self, Format, Limits};
 use karat_io::process::{Exit, Line, Process, Program};
 use karat_io::redact::Redactor;
+use karat_io::text::count;
 use karat_io::{Failure, FailureClass};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -120,9 +121,10 @@ impl Batch {
                 } else {
                     let entries = file.values().filter(|sample| !is_canary(sample, &canaries));
                     let entries = entries.count();
+                    let entries = count(entries, "entry");
                     context
                         .progress
-                        .stage(&format!("scanner start {number} of {all} on {entries} entries"));
+                        .stage(&format!("scanner start {number} of {all} on {entries}"));
                     let began = Instant::now();
                     let mut of_file = Answers::new();
                     let tally = run_once(config, program, file, &tools, &mut of_file).await;
@@ -146,9 +148,9 @@ impl Batch {
             }
             if tally.results > 0 && tally.unplaced == tally.results {
                 return Err(super::not_started(format!(
-                    "none of the scanner's {} results names a tool of the file; look at entry and \
+                    "the scanner gave {}, of which none names a tool of the file; look at entry and \
                      entry_prefix",
-                    tally.results
+                    count(tally.results, "result")
                 )));
             }
             done.unplaced += tally.unplaced;
@@ -185,8 +187,8 @@ impl Batch {
         }
         if self.unplaced > 0 {
             notes.push(format!(
-                "{} results of the scanner are about the file as a whole and count for no entry",
-                self.unplaced
+                "the scanner gave {} about the file as a whole, counted for no entry",
+                count(self.unplaced, "result")
             ));
         }
         if !self.unheard.is_empty() {
@@ -669,7 +671,8 @@ fn read_sarif(
     let sarif =
         sarif::read(value, ignored, |name| place(config, file, name).map(|one| one.id.clone()))?;
     if sarif.unmatched > 0 && config.unplaced == Unplaced::Refuse {
-        return Err(format!("{} results name no tool of the file", sarif.unmatched));
+        let results = count(sarif.unmatched, "result");
+        return Err(format!("{results} without the name of a tool of the file"));
     }
     for sample in file.values() {
         answers.insert(sample.id.clone(), Ok(Answer { reports: sarif.reports(&sample.id) }));

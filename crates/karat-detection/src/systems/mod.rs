@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use crate::answer::Evidence;
 
-/// The part of a scanner's words is kept.
+/// The most characters of a scanner's words that are kept.
 const KEPT: usize = 500;
 
 /// A scanner's words, safe to show and of bounded length.

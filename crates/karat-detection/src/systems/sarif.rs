@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::answer::{DetectorReport, Evidence, Verdict};
+use crate::answer::{DetectorReport, Evidence, Lacks, Verdict};
 
 /// The level of a result that is only a note that something was looked at; a result of another kind than
 /// `fail` has it too.
@@ -27,6 +27,8 @@ pub struct Sarif {
     pub results: BTreeMap<String, BTreeMap<String, Vec<Evidence>>>,
     /// The highest security severity of what was found, by entry and detector, where rules carry one.
     pub scores: BTreeMap<(String, String), f64>,
+    /// The entries and detectors with a finding whose rule carries none.
+    pub unscored: BTreeSet<(String, String)>,
     /// The number of results.
     pub seen: usize,
     /// Results that name no entry.
@@ -81,12 +83,14 @@ pub(crate) fn read(
                 sarif.unmatched += 1;
             }
             for entry in entries {
-                if found.severity != NO_FINDING
-                    && let Some(score) = rule.descriptor.and_then(security_severity)
-                {
+                if found.severity != NO_FINDING {
                     let key = (entry.clone(), detector.clone());
-                    let highest = sarif.scores.entry(key).or_insert(score);
-                    *highest = highest.max(score);
+                    if let Some(score) = rule.descriptor.and_then(security_severity) {
+                        let highest = sarif.scores.entry(key).or_insert(score);
+                        *highest = highest.max(score);
+                    } else {
+                        sarif.unscored.insert(key);
+                    }
                 }
                 let of_entry = sarif.results.entry(entry).or_default();
                 of_entry.entry(detector.clone()).or_default().push(found.clone());
@@ -109,10 +113,12 @@ impl Sarif {
                     .cloned()
                     .unwrap_or_default();
                 let flagged = findings.iter().any(|finding| finding.severity != NO_FINDING);
+                let key = (entry.to_owned(), detector.clone());
                 DetectorReport {
                     detector: detector.clone(),
                     verdict: Some(if flagged { Verdict::Flag } else { Verdict::Pass }),
-                    score: self.scores.get(&(entry.to_owned(), detector.clone())).copied(),
+                    score: self.scores.get(&key).copied(),
+                    lacks: Lacks { score: self.unscored.contains(&key), ..Lacks::default() },
                     findings,
                     ..DetectorReport::default()
                 }

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use karat_io::input::{self, Format, InputError, Limits};
+use karat_io::text::count;
 use karat_io::{Failure, FailureClass};
 use serde::Deserialize;
 use serde_json::Value;
@@ -135,8 +136,8 @@ impl Verdicts {
         Ok(())
     }
 
-    /// A verdict that one of several detectors has not given is missing: the others' silence does not
-    /// are for it.
+    /// Marks the verdicts that some of several detectors have not given as missing: a detector does not
+    /// speak for the others.
     fn complete(&mut self) {
         for answer in self.answers.values_mut() {
             let detectors = self.detectors.iter().map(String::as_str);
@@ -199,9 +200,9 @@ impl Verdicts {
             .map_err(|message| InputError::invalid(path, "runs", message))?;
         if sarif.unmatched > 0 {
             let message = format!(
-                "{} results name no entry of the corpus (by properties.id, logical location, \
+                "{} without the name of an entry of the corpus (as properties.id, logical location, \
                  fingerprint or file name)",
-                sarif.unmatched
+                count(sarif.unmatched, "result")
             );
             return Err(InputError::invalid(path, "results", message).into());
         }
@@ -217,8 +218,8 @@ impl Verdicts {
     pub(crate) fn notes(&self) -> Vec<String> {
         let unknown = self.unknown.first().map(|first| {
             format!(
-                "{} verdicts are on entries that the corpus does not have (first: {})",
-                self.unknown.len(),
+                "left out: verdicts on {} that the corpus does not have (first: {})",
+                count(self.unknown.len(), "entry"),
                 super::text(first)
             )
         });

@@ -263,7 +263,7 @@ fn sarif_is_read_and_names_what_it_cannot_place() {
     let file = write(folder.path(), "lost.sarif", &lost);
     let error =
         score_verdicts(dataset.clone(), &file, &ScoreOptions::default()).unwrap_err().to_string();
-    assert!(error.contains("1 results name no entry"), "{error}");
+    assert!(error.contains("1 result without the name of an entry"), "{error}");
     let failed = sarif.replace("\"executionSuccessful\":true", "\"executionSuccessful\":false");
     let file = write(folder.path(), "failed.sarif", &failed);
     let error =
@@ -406,6 +406,28 @@ fn sarif_scores_belong_to_the_detector_that_found_something() {
     assert_eq!(recall_and_alarms("loud", 8.0), (Some(0.25), Some(0.25)));
     assert_eq!(recall_and_alarms("mild", 8.0), (Some(0.0), Some(0.0)));
     assert_eq!(recall_and_alarms("mild", 7.0), (Some(0.25), Some(0.0)));
+}
+
+#[test]
+fn a_sarif_finding_whose_rule_has_no_score_is_not_below_a_limit() {
+    let (folder, dataset) = corpus(&small_corpus());
+    let result = |rule: &str| {
+        format!(r#"{{"ruleId":"{rule}","message":{{"text":"t"}},"properties":{{"id":"m-1"}}}}"#)
+    };
+    let log = format!(
+        r#"{{"version":"2.1.0","runs":[{{"tool":{{"driver":{{"name":"d","rules":[{{"id":"R","properties":{{"security-severity":"3.0"}}}},{{"id":"N"}}]}}}},"results":[{},{}]}}]}}"#,
+        result("R"),
+        result("N")
+    );
+    let file = write(folder.path(), "out.sarif", &log);
+    let scored = |least: f64| {
+        let mut options = ScoreOptions::default();
+        options.decision.min_score = Some(least);
+        score_verdicts(dataset.clone(), &file, &options)
+    };
+    assert_eq!(value(&scored(2.0).unwrap(), "recall"), Some(0.25));
+    let error = scored(5.0).unwrap_err().to_string();
+    assert!(error.contains("m-1") && error.contains("no score to decide by"), "{error}");
 }
 
 #[test]

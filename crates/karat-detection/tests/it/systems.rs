@@ -461,7 +461,7 @@ async fn verdicts_on_entries_that_the_corpus_lacks_are_reported() {
     let ids = dataset.samples.iter().map(|sample| sample.id.as_str()).chain(["gone-1", "gone-2"]);
     let lines: Vec<String> = ids.map(|id| format!(r#"{{"id":"{id}","verdict":"pass"}}"#)).collect();
     let file = write(folder.path(), "v.jsonl", &lines.join("\n"));
-    let note = "2 verdicts are on entries that the corpus does not have (first: gone-1)";
+    let note = "left out: verdicts on 2 entries that the corpus does not have (first: gone-1)";
     let entry = entry("name = \"v\"\nsystem = { verdicts = \"v.jsonl\" }");
     let measured = run(folder.path(), &entry, &dataset).await.unwrap();
     let scored =
@@ -541,7 +541,7 @@ async fn a_scanner_that_failed_is_not_taken_for_one_that_found_nothing() {
         ("{\"error\": \"licence expired\"}", "$[*]", "", "licence expired"),
         ("{\"findings\": null}", "findings[*]", "", "no list at findings[*]"),
         ("{\"findings\": {}}", "findings[*]", "", "no list at findings[*]"),
-        ("[\"usage: scan FILE\"]", "$[*]", "", "none of the scanner's 2 results names a tool"),
+        ("[\"usage: scan FILE\"]", "$[*]", "", "2 results, of which none names a tool"),
         ("{\"version\": \"2.1.0\", \"runs\": [{}]}", "$", sarif, "nothing was scanned"),
         (
             "{\"version\": \"2.1.0\", \"runs\": [{\"results\": null}]}",
@@ -683,7 +683,7 @@ async fn a_name_inside_a_longer_text_is_found_and_a_finding_about_the_file_is_on
     let report = run(folder.path(), &batch("count"), &dataset).await.unwrap();
     assert_eq!((value(&report, "recall"), value(&report, "fpr")), (Some(1.0), Some(0.0)));
     // One for each of the two files that equal names make.
-    let counted = "2 results of the scanner are about the file as a whole";
+    let counted = "2 results about the file as a whole";
     assert!(report.warnings.iter().any(|note| note.contains(counted)), "{:?}", report.warnings);
     let error = run(folder.path(), &batch("refuse"), &dataset).await.unwrap_err();
     assert!(error.to_string().contains("names no tool"), "{error}");
@@ -790,7 +790,7 @@ async fn a_batch_scanner_reports_its_starts_and_goes_on_after_an_interruption() 
     let (failed, stages) = measure(false).await;
     assert!(matches!(failed, Err(EvalError::NotStarted(_))), "{failed:?}");
     let expected: Vec<String> =
-        (1..=3).map(|n| format!("scanner start {n} of 3 on 1 entries")).collect();
+        (1..=3).map(|n| format!("scanner start {n} of 3 on 1 entry")).collect();
     assert_eq!((stages, starts()), (expected.clone(), 3));
 
     write(folder.path(), "well", "");

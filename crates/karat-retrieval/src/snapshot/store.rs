@@ -204,6 +204,13 @@ fn copy_all(
         }
         copy_folder(&from, &to.join(part))?;
     }
+    if let Golden::Folder(folder) = source.golden
+        && !to.join("golden").is_dir()
+    {
+        let message =
+            "no queries here; name a dataset folder with golden/, or a folder of query files";
+        return Err(InputError::invalid(folder, "golden", message).into());
+    }
     Ok((captured, origin))
 }
 

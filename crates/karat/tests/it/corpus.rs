@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::Scratch;
+use common::{Ran, Scratch};
 use serde_json::{Value, json};
 
 fn corpus(tools: &Value) -> String {
@@ -187,6 +187,10 @@ fn freezing_a_snapshot_makes_the_next_version_and_leaves_the_last_alone() {
     let files = scratch.files();
     let ran = freeze("b", &["--golden", "other"]).expect(2);
     ran.says(&["s:gone", "not in the corpus", "--without-golden"]);
+    // Queries that were asked for and are not there are not left out.
+    for nothing in ["nowhere", "other/golden/g.jsonl"] {
+        freeze("b", &["--golden", nothing]).expect(2).says(&[nothing, "no queries here"]);
+    }
     assert_eq!(scratch.files(), files);
     freeze("b", &["--without-golden"]).expect(0);
     assert!(!scratch.path("data/set/v3/golden").exists());
@@ -244,6 +248,13 @@ fn a_restricted_licence_stays_with_everything_that_is_made_of_the_data() {
         let manifest = scratch.read(&format!("{made}/manifest.toml"));
         assert!(manifest.contains(restricted), "{manifest}");
     }
+    // From within the folder of the queries, their dataset is the same.
+    let mut within =
+        scratch.command(&["corpus", "freeze", "../../../new", "--into", "../../../three"]);
+    within
+        .args(["--golden", ".", "--licence", "MIT"])
+        .current_dir(scratch.path("theirs/v1/golden"));
+    Ran::from(within.output().unwrap()).expect(2).says(&["stays with the data", restricted]);
     // Without its queries nothing of it is left.
     let own = ["new", "--into", "theirs", "--without-golden", "--licence", "MIT", "--publish"];
     freeze(&own).expect(0);

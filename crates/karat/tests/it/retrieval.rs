@@ -261,7 +261,7 @@ fn what_is_wrong_with_rankings_is_said_and_never_scored_as_zero() {
     // A tool that the corpus does not have is a wrong result, and said to be one.
     scratch.write("rankings.jsonl", whole.replace("\"disk:write\"", "\"disk:ghost\""));
     let ran = scratch.karat(&command).expect(0);
-    assert!(ran.stdout.contains("1 answered ids are not in the corpus"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("1 answered id that the corpus does not have"), "{}", ran.stdout);
     // Within the allowance a query without a ranking has no score, and the rest is averaged.
     scratch.write("rankings.jsonl", without_save.join("\n"));
     let allowed = [&command[..], &["--max-errors", "0.2", "--json"]].concat();

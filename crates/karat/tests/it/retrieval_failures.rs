@@ -407,7 +407,7 @@ fn results_beyond_the_limit_are_not_scored_and_said_to_be_there() {
         assert_eq!(item(&report, "q1")["metrics"][id], 1.0, "{id}");
     }
     let warnings = report["reports"][0]["warnings"].to_string();
-    let longer = "2 answers have more results than the 1 requested (first: q1 with 3)";
+    let longer = "2 answers with more results than the 1 requested (first: q1 with 3)";
     for words in [longer, "recall@10"] {
         assert!(warnings.contains(words), "{words}: {warnings}");
     }

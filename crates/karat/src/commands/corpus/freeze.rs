@@ -75,8 +75,11 @@ fn origins(arguments: &FreezeArgs) -> Vec<Manifest> {
     if let Some(dataset) = &arguments.into {
         let last = || store::newest(dataset).map(|version| dataset.join(version.to_string()));
         match &arguments.golden {
-            // The queries may be named by themselves, within their dataset.
-            Some(golden) => folders.extend(golden.ancestors().take(2).map(Path::to_owned)),
+            // The queries may be named by themselves, within their dataset, and from there as `.`.
+            Some(golden) => {
+                let golden = golden.canonicalize().unwrap_or_else(|_| golden.clone());
+                folders.extend(golden.ancestors().take(2).map(Path::to_owned));
+            }
             None if arguments.without_golden => {}
             None => folders.extend(last()),
         }
