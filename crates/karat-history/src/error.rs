@@ -19,10 +19,7 @@ pub enum HistoryError {
         path: PathBuf,
     },
     /// The file is something else.
-    #[error(
-        "{}: not a Karat history ({why}), left unchanged; choose another file with --db",
-        shown(path)
-    )]
+    #[error("{}: not a Karat history ({why}), left unchanged; choose another file", shown(path))]
     Foreign {
         /// The file.
         path: PathBuf,
@@ -42,6 +39,18 @@ pub enum HistoryError {
         found: i64,
         /// The latest format that is supported.
         supported: i64,
+    },
+    /// The file is damaged.
+    #[error(
+        "{}: the history is damaged ({why}); restore a copy of it, or move it away and add its reports again with \
+         `karat history add`",
+        shown(path)
+    )]
+    Broken {
+        /// The file.
+        path: PathBuf,
+        /// The evidence.
+        why: String,
     },
     /// The database failed.
     #[error("{}: {source}", shown(path))]
