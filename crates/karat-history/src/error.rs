@@ -19,7 +19,10 @@ pub enum HistoryError {
         path: PathBuf,
     },
     /// The file is something else.
-    #[error("{}: not a Karat history ({why}), left unchanged; choose another file", shown(path))]
+    #[error(
+        "{}: not a Karat history ({why}), left unchanged; choose another file with --db or --history=FILE",
+        shown(path)
+    )]
     Foreign {
         /// The file.
         path: PathBuf,
