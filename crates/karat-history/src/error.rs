@@ -20,7 +20,7 @@ pub enum HistoryError {
     },
     /// The file is something else.
     #[error(
-        "{}: not a Karat history ({why}), left unchanged; choose another file with --db",
+        "{}: not a Karat history ({why}), left unchanged; choose another file with --db or --history=FILE",
         shown(path)
     )]
     Foreign {
@@ -42,6 +42,18 @@ pub enum HistoryError {
         found: i64,
         /// The latest format that is supported.
         supported: i64,
+    },
+    /// The file is damaged.
+    #[error(
+        "{}: the history is damaged ({why}); restore a copy of it, or move it away and add its reports again with \
+         `karat history add`",
+        shown(path)
+    )]
+    Broken {
+        /// The file.
+        path: PathBuf,
+        /// The evidence.
+        why: String,
     },
     /// The database failed.
     #[error("{}: {source}", shown(path))]

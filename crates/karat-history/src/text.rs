@@ -23,7 +23,7 @@ pub fn list(runs: &[Run]) -> String {
         let names: Vec<String> = run
             .entries
             .iter()
-            .map(|subject| format!("{} {}", subject.evaluation, subject.name))
+            .map(|subject| format!("{}/{}", subject.evaluation, subject.name))
             .collect();
         let line = format!(
             "{:>5}  {:<20}  {:<12}  {:<10}  {}",

@@ -64,7 +64,7 @@ pub fn entry(report: &Report) -> String {
         let detail = Detail { entries: 1, rules: 12, items };
         let lines = match report.gate.as_ref().map(|gate| gate.verdict) {
             Some(Verdict::Pass) | None => passed(report),
-            Some(_) => troubled(report, &report.name, detail),
+            Some(_) => troubled(report, detail),
         };
         last = lines[1..].join("\n") + "\n";
         if fits(&last) {
@@ -134,7 +134,7 @@ fn lines(check: &CheckReport, written: &[String], detail: Detail) -> Vec<String>
     for report in of(Verdict::Fail).chain(of(Verdict::Inconclusive)) {
         shown += 1;
         match shown <= detail.entries {
-            true => lines.extend(troubled(report, &select::only_name(check, report), detail)),
+            true => lines.extend(troubled(report, detail)),
             false => rest.push(label(report)),
         }
     }
@@ -185,7 +185,7 @@ fn lost(entry: &NotMeasured) -> Vec<String> {
 }
 
 /// An entry that failed or that the data cannot decide.
-fn troubled(report: &Report, only: &str, detail: Detail) -> Vec<String> {
+fn troubled(report: &Report, detail: Detail) -> Vec<String> {
     let verdict = report.gate.as_ref().map_or(Verdict::Fail, |gate| gate.verdict);
     let (system, dataset) = (&report.system, &report.dataset);
     let mut lines = vec![
@@ -218,7 +218,8 @@ fn troubled(report: &Report, only: &str, detail: Detail) -> Vec<String> {
             .push(format!("  changed since the baseline: {}", quoted(&changed.join("; "), REASON)));
     }
     if select::can_accept(report) {
-        lines.push(format!("  if this is intended: karat baseline update --only {}", word(only)));
+        let entry = word(&select::entry_path(report));
+        lines.push(format!("  if this is intended: karat baseline update --only {entry}"));
     }
     lines
 }

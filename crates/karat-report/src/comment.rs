@@ -4,16 +4,18 @@
 //! change against the merge base are folded, each on one line of HTML. Text from outside is inert, as in
 //! `markdown`: in code spans, or escaped in `<code>`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use karat_core::baseline::Baseline;
 use karat_core::compare::compare;
 use karat_core::observed::{AttackStatus, Observed, VerdictOutcome};
-use karat_core::report::{Better, Check, CheckReport, Comparison, Delta, Item, Report, Verdict};
+use karat_core::report::{Better, Check, CheckReport, Delta, Item, Report, Verdict};
 use karat_io::text::{clip, printable};
 
-use crate::format::{Direction, check_name, count, number, optional, signed, summary};
+use crate::format::{
+    Direction, check_name, count, not_compared, number, optional, signed, summary,
+};
 use crate::markdown::{cell, evaluation, heading, prose};
 use crate::select;
 
@@ -233,32 +235,29 @@ fn metrics(check: &CheckReport) -> String {
 fn against_base(check: &CheckReport, base: Option<&[Report]>) -> String {
     let Some(base) = base else { return String::new() };
     let mut rows = Vec::new();
-    let mut same = 0;
+    let (mut same, mut unclear) = (0, 0);
     let (mut worse, mut better) = (0, 0);
+    let remark = |report: &Report, what: String| {
+        [named(report), what, String::new(), String::new(), String::new()]
+    };
     for report in &check.reports {
         let key = (&report.evaluation, &report.name);
         let Some(old) = base.iter().find(|old| (&old.evaluation, &old.name) == key) else {
-            rows.push([
-                named(report),
-                "new entry".to_owned(),
-                String::new(),
-                String::new(),
-                String::new(),
-            ]);
+            rows.push(remark(report, "new entry".to_owned()));
             continue;
         };
-        let Ok(Comparison { deltas, .. }) = compare(&Baseline::from_report(old), report, &[])
-        else {
-            let why = "measured in another way".to_owned();
-            rows.push([named(report), why, String::new(), String::new(), String::new()]);
+        let Ok(comparison) = compare(&Baseline::from_report(old), report, &[]) else {
+            rows.push(remark(report, "measured in another way".to_owned()));
             continue;
         };
-        for delta in &deltas {
+        rows.extend(not_compared(&comparison).map(|line| remark(report, in_code(&line))));
+        for delta in &comparison.deltas {
             match delta.delta.map(|amount| Direction::of(amount, delta.better)) {
-                None | Some(Direction::Same) => {
+                None | Some(Direction::Same) if has_same_scores(delta) => {
                     same += 1;
                     continue;
                 }
+                None | Some(Direction::Same) => unclear += 1,
                 Some(Direction::Worse) => worse += 1,
                 Some(Direction::Better) => better += 1,
             }
@@ -271,17 +270,39 @@ fn against_base(check: &CheckReport, base: Option<&[Report]>) -> String {
             ]);
         }
     }
+    let measured = check.reports.iter().map(|one| (&one.evaluation, &one.name));
+    let lost = check.not_measured.iter().map(|one| (&one.evaluation, &one.name));
+    let present: BTreeSet<_> = measured.chain(lost).collect();
+    let gone = base.iter().filter(|old| !present.contains(&(&old.evaluation, &old.name)));
+    rows.extend(gone.map(|old| remark(old, "not in this report".to_owned())));
     let commits = base.iter().filter_map(|report| report.environment.commit.as_deref());
     let commit = commits.filter_map(|commit| commit.split_whitespace().next()).next();
     let place =
         commit.map_or_else(String::new, |commit| format!(" {}", in_code(&clip(commit, 12))));
-    let counts = format!("{worse} worse, {better} better, {same} the same");
+    let mut counts = format!("{worse} worse, {better} better, {same} the same");
+    if unclear > 0 {
+        let _ = write!(counts, ", {unclear} not comparable");
+    }
     folded(&format!("Against the merge base{place}: {counts}"), "merge base", &rows)
 }
 
+/// Returns whether the same items have a score before and now. Otherwise, no change over the rest is not no change.
+fn has_same_scores(delta: &Delta) -> bool {
+    let is_defined = delta.before.is_some() == delta.after.is_some();
+    is_defined && delta.lost.is_empty() && delta.gained.is_empty()
+}
+
 fn change(delta: &Delta) -> String {
-    let Some(amount) = delta.delta else { return optional(None) };
-    format!("{} {}", signed(amount), Direction::of(amount, delta.better).name())
+    let mut text = delta.delta.map_or_else(
+        || optional(None),
+        |amount| format!("{} {}", signed(amount), Direction::of(amount, delta.better).name()),
+    );
+    for (items, what) in [(&delta.lost, "no score now"), (&delta.gained, "no score before")] {
+        if !items.is_empty() {
+            let _ = write!(text, ", {what}: {}", count(items.len(), "item"));
+        }
+    }
+    text
 }
 
 /// A table on one line of HTML, under a summary that opens it.
@@ -309,7 +330,7 @@ fn folded(title: &str, before: &str, rows: &[[String; 5]]) -> String {
 }
 
 fn named(report: &Report) -> String {
-    in_code(&format!("{}/{}", report.evaluation, report.name))
+    in_code(&select::entry_path(report))
 }
 
 /// Text as code in HTML. Characters that mean something to Markdown too are written as numbers, since a

@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use karat_core::leaderboard::{self, Leaderboard, Pairing};
-use karat_core::report::{Better, Check, CheckReport, Delta, Interval, Measured, Verdict};
+use karat_core::report::{
+    Better, Check, CheckReport, Comparison, Delta, Interval, Measured, NotCompared, Verdict,
+};
 pub use karat_io::text::count;
 
 /// Shown where there is nothing.
@@ -156,6 +158,12 @@ pub(crate) fn without_interval(deltas: &[Delta]) -> Vec<String> {
     }
     let line = |(reason, metrics): (&str, Vec<&str>)| format!("{}: {reason}", metrics.join(", "));
     reasons.into_iter().map(line).collect()
+}
+
+/// The metrics of a comparison that could not be compared, with the reason.
+pub fn not_compared(comparison: &Comparison) -> Option<String> {
+    let NotCompared { metrics, reason } = comparison.not_compared.as_ref()?;
+    Some(format!("not compared: {} ({reason})", metrics.join(", ")))
 }
 
 /// The two lists of items of a delta, worse first.

@@ -113,17 +113,10 @@ pub(crate) fn can_accept(report: &Report) -> bool {
     report.comparison.is_some() && open.any(names_worsened)
 }
 
-/// The name by which a command finds the entry among those of a check: with its evaluation where an entry of
-/// another one has the same name.
-pub(crate) fn only_name(check: &CheckReport, report: &Report) -> String {
-    let measured = check.reports.iter().map(|one| (&one.evaluation, &one.name));
-    let lost = check.not_measured.iter().map(|one| (&one.evaluation, &one.name));
-    let mut others = measured.chain(lost);
-    match others.any(|(evaluation, name)| *name == report.name && *evaluation != report.evaluation)
-    {
-        true => format!("{}/{}", report.evaluation, report.name),
-        false => report.name.clone(),
-    }
+/// The entry as commands take it: its name alone may be that of an entry of another evaluation, which the check
+/// need not have measured.
+pub(crate) fn entry_path(report: &Report) -> String {
+    format!("{}/{}", report.evaluation, report.name)
 }
 
 /// The failed checks of all reports, each with its report.

@@ -3,6 +3,8 @@
 use std::ffi::OsStr;
 use std::process::{Command, Stdio};
 
+use karat_io::text::printable;
+
 use crate::face::Terminal;
 
 /// The program that opens an address or a file, as the platform has it.
@@ -23,8 +25,8 @@ pub(crate) fn open(target: &OsStr, terminal: &Terminal) {
     let started = karat_io::process::spawn_helper(&mut command);
     if let Err(error) = started {
         let (program, target) = (program.to_string_lossy(), target.to_string_lossy());
-        terminal.say(&format!(
+        terminal.say(&printable(&format!(
             "karat: cannot start the browser {program} ({error}); set BROWSER, or open {target}"
-        ));
+        )));
     }
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use karat_core::run;
 use karat_io::text::{
-    printable, printable_json, without_log_commands, without_log_commands_in_json,
+    printable, printable_block, printable_json, without_log_commands, without_log_commands_in_json,
 };
 use karat_report::json;
 use karat_report::terminal::Style;
@@ -133,6 +133,11 @@ impl Terminal {
         };
         Progress { what, show }
     }
+}
+
+/// Reports an error on stderr, whatever is quiet.
+pub(crate) fn complain(message: &str) {
+    let _ = writeln!(io::stderr(), "karat: {}", for_log(&printable_block(message)));
 }
 
 /// Writes to stdout, and all of it.

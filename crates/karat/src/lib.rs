@@ -65,8 +65,7 @@ fn answered(answer: &clap::Error) -> Result<Exit, Stop> {
 fn ended(done: Result<Exit, Stop>) -> Exit {
     done.unwrap_or_else(|stop| {
         if !stop.message.is_empty() {
-            let text = karat_io::text::printable_block(&stop.message);
-            let _ = writeln!(std::io::stderr(), "karat: {}", face::for_log(&text));
+            face::complain(&stop.message);
         }
         stop.exit
     })

@@ -4,7 +4,6 @@
 //! Work that waits sees a signal at once. Work that computes does not, and neither does a report that is
 //! being written after it: a thread of its own then ends the process.
 
-use std::io::Write as _;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
@@ -15,6 +14,7 @@ use karat_io::process::{end_all, stop_signal};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::exit::{Exit, Stop};
+use crate::face::complain;
 
 /// Enough to read from a system while asking it.
 const WORKERS: usize = 2;
@@ -56,7 +56,7 @@ fn wait_for_signals() {
             end_all();
             remove_unfinished();
             let message = MESSAGE.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            let _ = writeln!(std::io::stderr(), "karat: {message}");
+            complain(&message);
             std::process::exit(i32::from(code));
         }
     });

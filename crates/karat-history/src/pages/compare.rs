@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use karat_core::baseline::Baseline;
 use karat_core::compare::compare;
 use karat_core::report::{CheckReport, Comparison, Delta, Evaluation, Report};
-use karat_report::format::{NONE, moment, optional, p_value, signed};
+use karat_report::format::{NONE, moment, not_compared, optional, p_value, signed};
 use karat_report::html::{self, Change, Flip};
 use serde::Serialize;
 
@@ -44,8 +44,8 @@ struct Card {
     data: String,
     /// The reason for which the two cannot be compared.
     refused: Option<String>,
-    /// The way the data differs.
-    changed: Vec<String>,
+    /// The way the data differs, and the metrics that could not be compared.
+    remarks: Vec<String>,
     rows: Vec<Row>,
     flips: Vec<Flip>,
 }
@@ -118,15 +118,22 @@ fn alone(this: &CheckReport, other: &CheckReport) -> Vec<String> {
 fn card(old: &Report, new: &Report, anchor: &str) -> Card {
     let compared = compare(&Baseline::from_report(old), new, &[]);
     let (comparison, refused) = match compared {
+        // Without a metric, no item would seem to have changed.
+        Ok(comparison) if comparison.deltas.is_empty() => {
+            let reason = comparison.not_compared.as_ref().map(|left_out| left_out.reason.as_str());
+            let reason = reason.unwrap_or("the two have no metric in common");
+            (Comparison::default(), Some(format!("Not compared: {reason}.")))
+        }
         Ok(comparison) => (comparison, None),
         Err(error) => (Comparison::default(), Some(format!("Not compared: {error}."))),
     };
+    let data = comparison.data.iter().flat_map(|data| data.lines(NAMED));
     Card {
         evaluation: new.evaluation.to_string(),
         name: new.name.clone(),
         data: format!("{} {}", new.dataset.id, new.dataset.version),
         refused,
-        changed: comparison.data.iter().flat_map(|data| data.lines(NAMED)).collect(),
+        remarks: data.chain(not_compared(&comparison)).collect(),
         rows: comparison.deltas.iter().map(row).collect(),
         flips: comparison.deltas.iter().filter_map(|delta| Flip::of(delta, anchor)).collect(),
     }

@@ -91,7 +91,28 @@ pub(super) fn in_memory(name: &Path) -> Result<Connection, HistoryError> {
 /// Turns an error of SQLite into one of the history.
 pub(super) fn failed(path: &Path) -> impl Fn(rusqlite::Error) -> HistoryError + use<> {
     let path = path.to_owned();
-    move |source| HistoryError::Database { path: path.clone(), source: source.into() }
+    move |source| {
+        let path = path.clone();
+        match is_damage(&source) {
+            true => HistoryError::Broken { path, why: source.to_string() },
+            false => HistoryError::Database { path, source: source.into() },
+        }
+    }
+}
+
+/// Returns whether an error is about what the file holds: broken pages, or values that no history has.
+fn is_damage(error: &rusqlite::Error) -> bool {
+    use rusqlite::Error::{
+        FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error,
+    };
+    let of_value = matches!(
+        error,
+        FromSqlConversionFailure(..)
+            | IntegralValueOutOfRange(..)
+            | InvalidColumnType(..)
+            | Utf8Error(..)
+    );
+    of_value || error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt)
 }
 
 fn connect(path: &Path, flags: OpenFlags, steps: &[&str]) -> Result<Connection, HistoryError> {

@@ -109,6 +109,40 @@ fn reports_of_both_versions_are_read_and_keep_their_kind() {
 }
 
 #[test]
+fn a_damaged_file_is_an_error_that_says_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("h.sqlite");
+    let mut store = Store::open_or_create(&path).unwrap();
+    for day in 1..20 {
+        add(&mut store, &report("search", &at(day), "sha256:1", Some(0.5)));
+    }
+    drop(store);
+    let mut bytes = std::fs::read(&path).unwrap();
+    // Everything after the first page, which names the file a history.
+    bytes[4096..].fill(0xA5);
+    std::fs::write(&path, bytes).unwrap();
+    let error = Store::open(&path).and_then(|store| store.runs().map(drop)).unwrap_err();
+    assert!(matches!(error, HistoryError::Broken { .. }), "{error}");
+    assert!(error.to_string().contains("karat history add"), "{error}");
+}
+
+#[test]
+fn a_page_of_two_runs_names_the_metrics_that_could_not_be_compared() {
+    let mut store = Store::in_memory().unwrap();
+    for (day, limit) in [(1, "5"), (2, "20"), (3, "3")] {
+        let mut document = report("search", &at(day), "sha256:1", Some(0.5));
+        document["system"]["settings"] = json!({"limit": limit});
+        add(&mut store, &document);
+    }
+    let pages = Pages::new().unwrap();
+    let some = pages.compare(&store, Some((1, 2))).unwrap();
+    assert!(some.contains("not compared: mrr (5 results were requested before, 20 now)"), "{some}");
+    let none = pages.compare(&store, Some((2, 3))).unwrap();
+    assert!(none.contains("Not compared: 20 results were requested before, 3 now."), "{none}");
+    assert!(!none.contains("every item scores as before"), "{none}");
+}
+
+#[test]
 fn adding_the_same_bytes_again_changes_nothing() {
     let mut store = filled(&[1, 2]);
     let again = report("search", &at(1), "sha256:1", Some(0.01));

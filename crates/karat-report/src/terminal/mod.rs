@@ -8,9 +8,7 @@ use std::fmt::Write as _;
 
 use karat_core::baseline::Baseline;
 use karat_core::leaderboard::Leaderboard;
-use karat_core::report::{
-    CheckReport, Comparison, Delta, Gate, NotCompared, Report, Slice, Verdict,
-};
+use karat_core::report::{CheckReport, Comparison, Delta, Gate, Report, Slice, Verdict};
 use karat_io::text::{clip, columns, first_few, printable};
 use karat_metrics::{MetricId, metric};
 use owo_colors::{OwoColorize as _, Style as Paint};
@@ -499,13 +497,8 @@ pub fn comparison(comparison: &Comparison, style: Style) -> String {
     for line in comparison.data.iter().flat_map(|data| data.lines(NAMED)) {
         wrapped(style, &mut text, "  ", &line);
     }
-    if let Some(NotCompared { metrics, reason }) = &comparison.not_compared {
-        wrapped(
-            style,
-            &mut text,
-            "  ",
-            &format!("not compared: {} ({reason})", metrics.join(", ")),
-        );
+    if let Some(line) = format::not_compared(comparison) {
+        wrapped(style, &mut text, "  ", &line);
     }
     text.push_str("  p (Holm): paired test over the items, corrected over these metrics; intervals are not corrected\n");
     text

@@ -130,7 +130,7 @@ fn in_room(
         text.push('\n');
         match State::of(report) {
             State::Fail if room.rules == 0 => failed_in_a_line(&mut text, report, style),
-            State::Fail => failed(&mut text, check, report, room, style),
+            State::Fail => failed(&mut text, report, room, style),
             _ => undecided(&mut text, report, room.rules.max(1), style),
         }
     }
@@ -398,25 +398,26 @@ pub(super) fn short(value: f64, decimals: usize) -> String {
 }
 
 /// A failed entry: its rules, its worst items, what changed, and what to do.
-fn failed(text: &mut String, check: &CheckReport, report: &Report, room: Room, style: Style) {
+fn failed(text: &mut String, report: &Report, room: Room, style: Style) {
     let broken: Vec<&Check> = select::checks(report, Verdict::Fail).collect();
     let slice = common_slice(&broken);
     failed_head(text, report, &broken, slice, style);
     let (rows, others): (Vec<&Check>, Vec<&Check>) =
         broken.iter().partition(|check| check.threshold.is_some());
-    rules(text, report, &rows[..rows.len().min(room.rules)], slice, style);
-    for check in others.iter().take(room.rules.saturating_sub(rows.len()).max(1)) {
+    let others = &others[..others.len().min(room.rules.saturating_sub(rows.len()).max(1))];
+    let rows = &rows[..rows.len().min(room.rules)];
+    rules(text, report, rows, slice, style);
+    for check in others {
         paragraph(text, &format!("{} ({}): {}", check.metric, check.rule, check.reason), style);
     }
-    let hidden =
-        broken.len().saturating_sub(room.rules.max(rows.len().min(room.rules) + others.len()));
+    let hidden = broken.len() - rows.len() - others.len();
     if hidden > 0 {
         let line = format!("and {}: -v lists all", count(hidden, "more rule"));
         let _ = writeln!(text, "  {}", style.faint(&line));
     }
     worst(text, report, &broken, room.items, style);
     what_changed(text, report, style);
-    next(text, report, &select::only_name(check, report), style);
+    next(text, report, style);
 }
 
 /// A failed entry where there is no room for more than its first cause.
@@ -614,7 +615,7 @@ fn has_moved(delta: &Delta) -> bool {
 /// The command that shows the items behind a failure.
 fn show(report: &Report) -> String {
     let worse = if report.comparison.is_some() { " --worse" } else { "" };
-    format!("karat show {}/{}{worse}", report.evaluation, report.name)
+    format!("karat show {}{worse}", select::entry_path(report))
 }
 
 /// The data of an entry that passed, if it is not that of the baseline: what was left out of the comparison
@@ -627,10 +628,11 @@ fn changed_data(text: &mut String, report: &Report, style: Style) {
 }
 
 /// The commands that come next.
-fn next(text: &mut String, report: &Report, name: &str, style: Style) {
+fn next(text: &mut String, report: &Report, style: Style) {
     let mut steps = vec![show(report)];
     if select::can_accept(report) {
-        steps.push(format!("accept on purpose: karat baseline update --only {name}"));
+        let entry = select::entry_path(report);
+        steps.push(format!("accept on purpose: karat baseline update --only {entry}"));
     }
     paragraph(text, &format!("next: {}", steps.join(" · ")), style);
 }

@@ -104,6 +104,20 @@ fn a_comment_has_the_verdict_the_failed_rules_and_the_worst_items_in_25_lines() 
 }
 
 #[test]
+fn a_comment_does_not_count_lost_scores_and_entries_as_the_same() {
+    let base = sample::small().reports;
+    let mut check = sample::small();
+    let gone = check.reports.pop().unwrap();
+    check.reports[0].items[0].metrics.values_mut().for_each(|score| *score = None);
+    let comment = comment(&check, Some(&base));
+    assert!(comment.contains("not comparable</summary>"), "{comment}");
+    assert!(comment.contains("same, no score now: 1 item"), "{comment}");
+    let gone =
+        format!("<td><code>{}/{}</code></td><td>not in this report", gone.evaluation, gone.name);
+    assert!(comment.contains(&gone), "{comment}");
+}
+
+#[test]
 fn hostile_text_in_a_comment_is_inert() {
     let check = sample::hostile();
     let comment = comment(&check, Some(&check.reports));

@@ -4,7 +4,7 @@ use crate::sample;
 
 use karat_core::baseline::Baseline;
 use karat_core::observed::Observed;
-use karat_core::report::{CheckReport, Report, Verdict};
+use karat_core::report::{Check, CheckReport, Report, Verdict};
 use karat_io::text::columns;
 use karat_report::terminal::{self, Style};
 
@@ -146,6 +146,19 @@ fn the_last_line_of_an_undecided_check_has_the_value_and_the_limit() {
     let text = terminal::summary(&sample::single(report), &[], PLAIN);
     let last = text.lines().last().unwrap();
     assert!(last.contains(&format!("({metric} {value:.3}, min {limit})")), "{last}");
+}
+
+#[test]
+fn rules_without_a_limit_that_find_no_room_are_counted() {
+    let mut report = sample::failing();
+    let gate = report.gate.as_mut().unwrap();
+    let failed = |check: &&Check| check.verdict == Verdict::Fail && check.threshold.is_none();
+    let mut control = gate.checks.iter().find(failed).unwrap().clone();
+    control.reason = "unexpected".to_owned();
+    gate.checks = vec![control; 11];
+    let text = terminal::summary(&sample::single(report), &[], PLAIN);
+    assert_eq!(text.matches("): unexpected").count(), 8, "{text}");
+    assert!(text.contains("and 3 more rules: -v lists all"), "{text}");
 }
 
 #[test]

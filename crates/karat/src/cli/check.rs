@@ -19,7 +19,7 @@ pub(crate) struct CheckAllArgs {
     #[arg(conflicts_with = "partition")]
     pub(crate) history: Option<Option<PathBuf>>,
     /// Open the report in a browser
-    #[arg(long)]
+    #[arg(long, conflicts_with = "partition")]
     pub(crate) open: bool,
     /// Measure again whenever a file of the project changes, until Ctrl-C: the entries that use the
     /// file, or all of them
@@ -49,7 +49,7 @@ pub(crate) struct CheckArgs {
     pub(crate) can_resume: bool,
     /// Measure one part of the items, such as hash:1/8 for the first of eight, and leave the report to
     /// `karat merge`
-    #[arg(long, value_name = "hash:PART/PARTS", conflicts_with_all = ["outputs", "strict"])]
+    #[arg(long, value_name = "hash:PART/PARTS", conflicts_with_all = ["outputs", "strict", "format"])]
     pub(crate) partition: Option<Partition>,
     /// Exit with code 4 if a rule is inconclusive
     #[arg(long)]

@@ -28,7 +28,7 @@ pub(crate) struct MergeArgs {
     /// Exit with code 4 if a rule is inconclusive
     #[arg(long)]
     strict: bool,
-    /// Only the entry NAME
+    /// Only the entry NAME, or EVALUATION/NAME
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
     /// Only the entries of this evaluation: server, agent, retrieval, detection, resilience

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use karat_core::baseline::Baseline;
 use karat_core::compare::{CompareError, compare};
-use karat_core::project::Baselines;
+use karat_core::project::{Baselines, Planned};
 use karat_core::report::{Comparison, Evaluation, Report};
 use karat_io::text::printable;
 use serde::Serialize;
 use serde_json::json;
 
 use crate::cli::{BaselineArgs, BaselineShowArgs, CheckArgs};
-use crate::commands::measuring::{located, measure, refuse_ambiguous, select};
+use crate::commands::measuring::{entry_path, located, measure, path_of, refuse_ambiguous, select};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 use crate::project::Choice;
@@ -53,18 +53,7 @@ fn accept(
     let (choice, check) = located(&check)?;
     let mut plan = select(choice.load(Baselines::Optional)?, &check, None)?;
     refuse_ambiguous(&plan, arguments.only.as_deref())?;
-    let names_none: Vec<String> = plan
-        .entries
-        .iter()
-        .filter(|planned| planned.entry.common().baseline.is_none())
-        .map(|planned| {
-            let (evaluation, name) = (planned.entry.evaluation(), &planned.entry.common().name);
-            format!(
-                "{name}: the entry names no baseline file; add `baseline = \
-                 \"baselines/{evaluation}-{name}.json\"`"
-            )
-        })
-        .collect();
+    let names_none: Vec<String> = plan.entries.iter().filter_map(without_file).collect();
     if let Some(first) = names_none.first().filter(|_| names_none.len() == plan.entries.len()) {
         return Err(Stop::bad_input(first));
     }
@@ -72,14 +61,20 @@ fn accept(
     names_none.iter().for_each(|why| terminal.say(&format!("not recorded: {}", printable(why))));
     let measured = measure(&plan, &check, terminal)?;
     if let Some(failed) = measured.not_measured.first() {
-        return Err(Stop::not_measured(format!("{}: {}", failed.name, failed.reason)));
+        let entry = entry_path(&failed.evaluation, &failed.name);
+        return Err(Stop::not_measured(format!(
+            "{entry}: {}; nothing was recorded",
+            failed.reason
+        )));
     }
     for (report, _) in &measured.reports {
         // A reference that a control contradicts would carry the fault into every later run.
         if let Some(control) = report.controls.iter().find(|control| !control.ok) {
             return Err(Stop::not_measured(format!(
-                "{}: the control {} gave an unexpected result (expected: {}); not recorded",
-                report.name, control.name, control.expected
+                "{}: the control {} gave an unexpected result (expected: {}); nothing was recorded",
+                entry_path(&report.evaluation, &report.name),
+                control.name,
+                control.expected
             )));
         }
     }
@@ -104,6 +99,18 @@ fn accept(
         updates.push(update);
     }
     Ok(updates)
+}
+
+/// The remark on an entry that names no file for its baseline.
+fn without_file(planned: &Planned) -> Option<String> {
+    let common = planned.entry.common();
+    let (evaluation, name) = (planned.entry.evaluation(), &common.name);
+    common.baseline.is_none().then(|| {
+        format!(
+            "{}: the entry names no baseline file; add `baseline = \"baselines/{evaluation}-{name}.json\"`",
+            path_of(planned)
+        )
+    })
 }
 
 /// The update of one baseline, done or planned.
@@ -186,14 +193,15 @@ pub(crate) fn show(arguments: &BaselineShowArgs, terminal: &Terminal) -> Result<
     }
     let mut text = String::new();
     for planned in &plan.entries {
-        match &planned.baseline {
-            Some(baseline) => text.push_str(&karat_report::terminal::baseline(baseline)),
-            None => text.push_str(&format!(
-                "{} · {}: no baseline recorded; `karat baseline update` records one\n",
-                planned.entry.evaluation(),
-                planned.entry.common().name
-            )),
+        if let Some(baseline) = &planned.baseline {
+            text.push_str(&karat_report::terminal::baseline(baseline));
+            continue;
         }
+        let remark = without_file(planned).unwrap_or_else(|| {
+            let entry = path_of(planned);
+            format!("{entry}: no baseline recorded; `karat baseline update` records one")
+        });
+        text.push_str(&format!("{}\n", printable(&remark)));
     }
     terminal.print(&text)?;
     Ok(Exit::Pass)

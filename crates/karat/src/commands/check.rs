@@ -16,7 +16,7 @@ use karat_report::{Output, findings, json};
 
 use crate::browser;
 use crate::cli::{CheckAllArgs, CheckArgs, Format};
-use crate::commands::measuring::{Measured, located, measure, select};
+use crate::commands::measuring::{Measured, located, measure, path_of, select};
 use crate::commands::{merging, parquet, part, places};
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
@@ -215,7 +215,7 @@ fn measured_and_published<'a>(
     for (report, planned) in &mut measured.reports {
         let common = planned.entry.common();
         if let Err(error) = gate::judge(report, &common.gate, planned.baseline.as_ref()) {
-            not_judged.push(format!("{}: {error}", common.name));
+            not_judged.push(format!("{}: {error}", path_of(planned)));
             gate::fail_unjudged(report, &error);
         }
     }
@@ -414,7 +414,7 @@ pub(crate) fn ready(arguments: &CheckArgs) -> Result<(), Stop> {
 }
 
 /// The files to write: report.html and report.json in the folder, and those that were named.
-fn outputs(arguments: &CheckArgs) -> Result<Vec<(Output, PathBuf)>, Stop> {
+pub(crate) fn outputs(arguments: &CheckArgs) -> Result<Vec<(Output, PathBuf)>, Stop> {
     let folder = match arguments.project.as_deref() {
         Some(project) if project.is_dir() => project.to_owned(),
         Some(project) => project.parent().unwrap_or(Path::new("")).to_owned(),

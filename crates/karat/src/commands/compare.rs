@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use karat_core::baseline::Baseline;
 use karat_core::compare::{SliceKey, compare};
 use karat_core::leaderboard;
-use karat_core::report::{Comparison, NotCompared, Report, load_reports};
+use karat_core::report::{Comparison, Report, load_reports};
 use karat_io::text::printable;
 use serde::Serialize;
 
 use crate::cli::CompareArgs;
+use crate::commands::measuring::entry_path;
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 
@@ -114,7 +115,7 @@ pub(crate) fn show(
     primary: Option<&str>,
     terminal: &Terminal,
 ) -> Result<Exit, Stop> {
-    let label = |report: &Report| format!("{} {}", report.evaluation, report.name);
+    let label = |report: &Report| entry_path(&report.evaluation, &report.name);
     // Two files with one report each are meant to be compared whatever their names.
     let single = before.len() == 1 && after.len() == 1;
 
@@ -129,9 +130,9 @@ pub(crate) fn show(
         let wrong = |error: String| Stop::bad_input(format!("{}: {error}", shown(&label(report))));
         let mut comparison = compare(&Baseline::from_report(partner), report, slices)
             .map_err(|error| wrong(error.to_string()))?;
-        if let Some(NotCompared { reason, .. }) = &comparison.not_compared
-            && comparison.deltas.is_empty()
-        {
+        if comparison.deltas.is_empty() {
+            let reason = comparison.not_compared.as_ref().map(|left_out| left_out.reason.as_str());
+            let reason = reason.unwrap_or("the two have none in common");
             return Err(wrong(format!("no metric can be compared: {reason}")));
         }
         if let Some(id) = primary.filter(|id| !comparison.set_primary(id)) {

@@ -18,9 +18,10 @@ use crate::cli::{
     HistoryAddArgs, HistoryArgs, HistoryCommand, HistoryCompareArgs, HistoryExportArgs,
     HistoryListArgs, HistoryPruneArgs, HistoryShowArgs, HistorySiteArgs,
 };
+use crate::commands::measuring::entry_path;
 use crate::commands::{compare, parquet};
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::face::{Terminal, complain};
 use crate::project;
 
 impl From<HistoryError> for Stop {
@@ -191,7 +192,7 @@ fn compare_runs(
     let common = after.iter().filter(|report| earlier.contains_key(&key(report))).count();
     if moved.len() < common {
         for (key @ (evaluation, name), error) in &moved {
-            terminal.say(&format!("karat: {evaluation} {}: {error}", printable(name)));
+            complain(&format!("{}: {error}", printable(&entry_path(evaluation, name))));
             before.retain(|report| (report.evaluation.clone(), report.name.clone()) != *key);
             after.retain(|report| (report.evaluation.clone(), report.name.clone()) != *key);
         }

@@ -39,9 +39,14 @@ fn is_named(planned: &Planned, name: &str) -> bool {
     entry.common().name == name || path_of(planned) == name
 }
 
-/// The entry as EVALUATION/NAME, which only one entry has.
-fn path_of(planned: &Planned) -> String {
-    format!("{}/{}", planned.entry.evaluation(), planned.entry.common().name)
+/// An entry as EVALUATION/NAME, which only one entry of a project has: the form in which commands take it too.
+pub(crate) fn entry_path(evaluation: &Evaluation, name: &str) -> String {
+    format!("{evaluation}/{name}")
+}
+
+/// The entry as EVALUATION/NAME.
+pub(crate) fn path_of(planned: &Planned) -> String {
+    entry_path(&planned.entry.evaluation(), &planned.entry.common().name)
 }
 
 /// Refuses a name that several of the selected entries have, for commands whose effect lasts.
@@ -71,7 +76,7 @@ pub(crate) fn select(
             known.join(", ")
         )));
     }
-    let known: Vec<String> = plan.entries.iter().map(|planned| planned.entry.label()).collect();
+    let known: Vec<String> = plan.entries.iter().map(path_of).collect();
     plan.entries.retain(|planned| {
         evaluation.is_none_or(|evaluation| planned.entry.evaluation() == *evaluation)
             && arguments.only.as_ref().is_none_or(|name| is_named(planned, name))
@@ -115,7 +120,8 @@ pub(crate) fn not_measured(
 ) -> Result<NotMeasured, Stop> {
     let (evaluation, name) = (planned.entry.evaluation(), planned.entry.common().name.clone());
     if stop.exit != Exit::NotMeasured {
-        return Err(Stop { message: format!("{name}: {}", stop.message), ..stop });
+        let message = format!("{}: {}", entry_path(&evaluation, &name), stop.message);
+        return Err(Stop { message, ..stop });
     }
     let reason = match stop.resumable && arguments.can_resume {
         true => format!("{} ({RESUME_HINT})", stop.message),

@@ -8,6 +8,7 @@ use karat_io::text::printable;
 use karat_report::terminal::items;
 
 use crate::cli::{Format, ShowArgs};
+use crate::commands::measuring::entry_path;
 use crate::exit::{Exit, Stop};
 use crate::face::Terminal;
 use crate::project::Choice;
@@ -31,8 +32,8 @@ pub(crate) fn run(arguments: &ShowArgs, terminal: &Terminal) -> Result<Exit, Sto
         let item = report.items.iter().find(|item| item.id == *id).ok_or_else(|| {
             let near = nearest(id, report.items.iter().map(|item| item.id.as_str()));
             let hint = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
-            let (evaluation, name) = (&report.evaluation, printable(&report.name));
-            Stop::bad_input(format!("{evaluation}/{name} has no item {id:?}{hint}"))
+            let entry = entry_path(&report.evaluation, &report.name);
+            Stop::bad_input(format!("{} has no item {id:?}{hint}", printable(&entry)))
         })?;
         match terminal.json() {
             true => terminal.print_json(item)?,
@@ -74,8 +75,11 @@ fn last() -> Result<PathBuf, Stop> {
 /// The entry of this name, or the only one.
 pub(crate) fn entry<'r>(reports: &'r [Report], name: Option<&str>) -> Result<&'r Report, Stop> {
     let labels: Vec<String> =
-        reports.iter().map(|one| format!("{}/{}", one.evaluation, one.name)).collect();
+        reports.iter().map(|one| entry_path(&one.evaluation, &one.name)).collect();
     let known = || printable(&labels.join(", ")).into_owned();
+    if reports.is_empty() {
+        return Err(Stop::bad_input("the report has no items: none of its entries was measured"));
+    }
     let Some(name) = name else {
         return match reports {
             [only] => Ok(only),

@@ -2,6 +2,9 @@
 
 use crate::common;
 
+use std::io::{BufRead as _, BufReader, Lines};
+use std::process::{Child, ChildStderr, Stdio};
+
 use common::{BM25, GOLDEN, Scratch};
 
 #[test]
@@ -102,6 +105,7 @@ fn quiet_shows_what_failed_and_nothing_that_passed() {
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", ""));
     scratch.project(GOLDEN, "", "{ command = [\"/bin/false\"] }");
     let ran = scratch.karat(&["check", "-q"]).expect(3);
+    scratch.karat(&["show"]).expect(2).says(&["none of its entries was measured"]);
     assert!(ran.stdout.starts_with("not measured: retrieval · r: "), "{}", ran.stdout);
 }
 
@@ -297,9 +301,42 @@ fn every_output_explains_a_failure_by_the_same_rule_and_lists_an_item_once() {
     }
 }
 
+/// `karat check --watch`, ended with the test.
+struct Watched {
+    child: Child,
+    lines: Lines<BufReader<ChildStderr>>,
+}
+
+impl Watched {
+    fn start(scratch: &Scratch, flags: &[&str]) -> Watched {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_karat"));
+        command.args(["check", "--watch"]).args(flags).current_dir(scratch.path(""));
+        let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        Watched { child, lines }
+    }
+
+    /// The next line on stderr with this text.
+    fn wait(&mut self, text: &str) -> String {
+        let mut lines = self.lines.by_ref().map(Result::unwrap);
+        lines.find(|line| line.contains(text)).unwrap_or_else(|| panic!("ended without {text:?}"))
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Two looks and more, in which a change would be seen.
+fn looked() {
+    std::thread::sleep(std::time::Duration::from_secs(2));
+}
+
 #[test]
 fn a_change_is_measured_again_while_watching() {
-    use std::io::{BufRead as _, BufReader};
     let scratch = Scratch::new();
     scratch.project(GOLDEN, "[retrieval.gate.metrics]\n\"mrr\" = { min = 0.1 }\n", BM25);
     // A recording of the run and an output in the project do not change it.
@@ -308,24 +345,70 @@ fn a_change_is_measured_again_while_watching() {
                    record = \"runs.jsonl\"\nselect = { worlds = [\"mail\"] }\n";
     let history = "[history]\nfile = \"runs.db\"\n";
     scratch.write("karat.toml", format!("{project}{records}{history}"));
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_karat"));
-    command.args(["check", "--watch", "-o", "summary.md"]).current_dir(scratch.path(""));
-    command.stderr(std::process::Stdio::piped()).stdout(std::process::Stdio::null());
-    let mut child = command.spawn().unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    let mut wait = |word: &str| lines.by_ref().map(Result::unwrap).find(|line| line.contains(word));
-    assert!(wait("adds nothing to the history ").unwrap().contains("runs.db"));
-    assert!(wait("watching").is_some());
+    let mut watched = Watched::start(&scratch, &["-o", "summary.md"]);
+    assert!(watched.wait("adds nothing to the history ").contains("runs.db"));
+    watched.wait("watching");
     assert!(scratch.path("summary.md").exists() && scratch.path("runs.jsonl").exists());
-    // Two looks and more, in which a change would be seen.
-    std::thread::sleep(std::time::Duration::from_secs(2));
+    looked();
     scratch.write("golden.jsonl", GOLDEN.replace("open a ticket", "open one ticket"));
-    let changed = wait("changed: ").unwrap();
+    let changed = watched.wait("changed: ");
     assert!(changed.contains("golden.jsonl"), "{changed}");
     assert!(!changed.contains("summary.md") && !changed.contains("runs.jsonl"), "{changed}");
-    assert!(wait("watching").is_some());
-    child.kill().unwrap();
-    child.wait().unwrap();
+    watched.wait("watching");
+}
+
+#[test]
+fn reports_in_the_folder_of_the_project_are_not_changes_and_entries_that_are_gone_are_forgotten() {
+    let scratch = Scratch::new();
+    scratch.project(GOLDEN, "", BM25);
+    let one = scratch.read("karat.toml");
+    scratch.write("karat.toml", format!("{one}\n{}", one.replace("\"r\"", "\"other\"")));
+    let mut watched = Watched::start(&scratch, &["--out", "."]);
+    watched.wait("watching");
+    let measured = || {
+        let report: serde_json::Value = serde_json::from_str(&scratch.read("report.json")).unwrap();
+        report["reports"].as_array().unwrap().len()
+    };
+    assert_eq!(measured(), 2);
+    looked();
+    scratch.write("karat.toml", one);
+    let changed = watched.wait("changed: ");
+    assert!(changed.ends_with("karat.toml") && !changed.contains("report"), "{changed}");
+    watched.wait("watching");
+    assert_eq!(measured(), 1);
+}
+
+#[test]
+fn an_error_while_watching_is_shown_with_quiet_too() {
+    let scratch = Scratch::new();
+    scratch.project(GOLDEN, "", BM25);
+    let mut watched = Watched::start(&scratch, &["-q"]);
+    while !scratch.path("karat-report/report.json").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    looked();
+    scratch.write("karat.toml", "[[retrieval]]\nnmae = 1\n");
+    let error = watched.wait("");
+    assert!(error.starts_with("karat: ") && error.contains("karat.toml:2"), "{error}");
+}
+
+#[test]
+fn a_resumed_run_that_is_watched_asks_again_after_a_change() {
+    let scratch = Scratch::new();
+    // A hidden file, which is not watched.
+    let system = always("[\"s:send_mail\"]").replace("\"asked\"", "\".asked\"");
+    scratch.project(GOLDEN, "", &system);
+    scratch.karat(&["check"]).expect(0);
+    let asked = || scratch.read(".asked").lines().count();
+    let first = asked();
+    let mut watched = Watched::start(&scratch, &["--resume"]);
+    watched.wait("watching");
+    assert_eq!(asked(), first, "the answers are in the journal");
+    looked();
+    scratch.write("index.txt", "changed");
+    watched.wait("changed: ");
+    watched.wait("watching");
+    assert!(asked() > first, "nothing was asked again");
 }
 
 #[test]
@@ -549,9 +632,12 @@ fn entries_of_one_name_are_told_apart_by_their_evaluation() {
 
     scratch.project(GOLDEN, &gate, "{ builtin = \"bm25-names\" }");
     let advice = "karat baseline update --only retrieval/r";
-    let said = scratch.karat(&["check"]).expect(1).stdout;
-    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains(advice), "{said}");
+    // A check of one of them does not know the other.
+    for only in [&["check"][..], &["check", "--only", "retrieval/r"]] {
+        let said = scratch.karat(only).expect(1).stdout;
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(advice), "{said}");
+    }
     let said = scratch.karat(&["check", "--format", "agent"]).expect(1).stdout;
     assert!(said.contains(advice), "{said}");
 }
@@ -602,8 +688,11 @@ fn options_that_would_be_ignored_are_refused_or_followed() {
     let scratch = Scratch::new();
     let gate = "baseline = \"b.json\"\n[retrieval.gate.metrics]\n\"mrr\" = { max_drop = 0.0 }\n";
     scratch.project(GOLDEN, gate, BM25);
-    let ran = scratch.karat(&["check", "--watch", "--partition", "hash:1/3"]).expect(2);
-    assert!(ran.stderr.contains("--partition"), "{}", ran.stderr);
+    for flags in [&["--watch"][..], &["--open"], &["--format", "agent"]] {
+        let partition = [&["check", "--partition", "hash:1/3"], flags].concat();
+        let ran = scratch.karat(&partition).expect(2);
+        assert!(ran.stderr.contains("--partition"), "{}", ran.stderr);
+    }
 
     let quiet = scratch.karat(&["baseline", "update", "--quiet"]).expect(0);
     assert_eq!((quiet.stdout.as_str(), quiet.stderr.as_str()), ("", ""));

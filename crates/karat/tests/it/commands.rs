@@ -62,7 +62,7 @@ fn a_baseline_update_names_the_entries_without_a_baseline_and_records_the_others
     scratch.write("karat.toml", format!("{with}\n{without}"));
     let ran = scratch.karat(&["baseline", "update"]).expect(0);
     assert!(scratch.path("b.json").exists());
-    assert!(ran.stderr.contains("not recorded: plain: "), "{}", ran.stderr);
+    assert!(ran.stderr.contains("not recorded: retrieval/plain: "), "{}", ran.stderr);
 
     // An entry that is asked for by name, or is the only one, has to name a file.
     let refused = scratch.karat(&["baseline", "update", "--only", "plain"]).expect(2);

@@ -145,7 +145,7 @@ fn the_project_can_name_its_history() {
     check(&scratch, 0, &[], 0);
     assert!(scratch.path("kept/over-time.sqlite").exists());
     let listed = scratch.karat(&["history", "list"]).expect(0).stdout;
-    assert!(listed.contains("retrieval r"), "{listed}");
+    assert!(listed.contains("retrieval/r"), "{listed}");
 }
 
 #[test]

@@ -108,6 +108,19 @@ fn nothing_runs_unless_it_is_allowed() {
 }
 
 #[test]
+fn a_check_that_measures_nothing_does_not_answer_with_the_report_of_an_earlier_one() {
+    let scratch = Scratch::new();
+    scratch.project(GOLDEN, "[retrieval.gate.metrics]\n\"mrr\" = { min = 0.1 }\n", BM25);
+    let run = ["--allow-run"];
+    assert_eq!(structured(&scratch, &run, "karat_check", &json!({}))["verdict"], "pass");
+    scratch.write("traces.jsonl", "");
+    scratch.write("karat.toml", "[[agent]]\nname = \"a\"\ntraces = [\"traces.jsonl\"]\n");
+    scratch.karat(&["check"]).expect(3);
+    let said = refused(&scratch, &run, "karat_check", &json!({}));
+    assert!(said.contains("nothing to score"), "{said}");
+}
+
+#[test]
 fn servers_are_those_of_the_files_of_the_project() {
     let scratch = worse();
     let servers = json!({"mcpServers": {"demo": {"command": karat(), "args": ["demo-server"]}}});

@@ -496,6 +496,10 @@ pub(super) fn accepts(user: User, target: &Target) -> &'static str {
         (User::Server, Target::Own(_)) => {
             "accepts new scores, once you have uncommented `baseline` in karat.toml"
         }
+        (User::Proxy | User::Scanner, Target::Own(_)) => {
+            "accepts new scores, where a change is intended"
+        }
+        (User::Agent, _) => "accepts new scores, once your own traces are scored",
         _ => "accepts new scores, once your own system is measured",
     }
 }

@@ -10,12 +10,13 @@ use karat_core::report::{CheckReport, Delta, Report, load_reports, parse_check};
 use karat_io::input::{Limits, nearest, read_text};
 use karat_io::text::{clip, printable};
 use karat_report::agent;
-use karat_report::format::{is_significant, verdict_name};
+use karat_report::format::{is_significant, not_compared, verdict_name};
 use karat_report::terminal::{Style, items};
 use serde_json::{Value, json};
 
 use super::arguments::{file, text};
 use super::confine::Folder;
+use crate::commands::measuring::entry_path;
 use crate::commands::{server, show};
 
 /// The report of the last check.
@@ -43,11 +44,15 @@ pub(super) fn report(arguments: &Value, folder: &Folder) -> Result<Value, String
         parse_check(&path, &read_text(&path, &Limits::default())?)
     };
     let check = read().map_err(|error| shortened(&error, folder))?;
-    let named = text(arguments, "report").unwrap_or(LAST);
-    Ok(json!({
-        "verdict": verdict_name(&check),
-        "text": agent::text(&check, &[named.to_owned()]),
-    }))
+    Ok(summary(&check, text(arguments, "report").unwrap_or(LAST)))
+}
+
+/// The same of a report that is read already.
+pub(super) fn summary(check: &CheckReport, named: &str) -> Value {
+    json!({
+        "verdict": verdict_name(check),
+        "text": agent::text(check, &[named.to_owned()]),
+    })
 }
 
 /// Explains an entry, or one item in full.
@@ -55,7 +60,7 @@ pub(super) fn explain(arguments: &Value, folder: &Folder) -> Result<Value, Strin
     let path = report_file(arguments, folder)?;
     let reports = load_reports(&path).map_err(|error| shortened(&error, folder))?;
     let report = show::entry(&reports, text(arguments, "entry")).map_err(|stop| stop.message)?;
-    let label = format!("{}/{}", report.evaluation, report.name);
+    let label = entry_path(&report.evaluation, &report.name);
     let said = match text(arguments, "item") {
         None => agent::entry(report),
         Some(id) => {
@@ -78,7 +83,8 @@ pub(super) fn compare(arguments: &Value, folder: &Folder) -> Result<Value, Strin
     };
     let (before, after) = (load("before")?, load("after")?);
     let most = count(arguments, 12);
-    let label = |report: &Report| format!("{}/{}", report.evaluation, printable(&report.name));
+    let label =
+        |report: &Report| printable(&entry_path(&report.evaluation, &report.name)).into_owned();
     let mut entries = Vec::new();
     let mut only_after = Vec::new();
     for report in &after {
@@ -94,6 +100,7 @@ pub(super) fn compare(arguments: &Value, folder: &Folder) -> Result<Value, Strin
         entries.push(json!({
             "entry": label(report),
             "changed": compared.changed.iter().map(|line| printable(line)).collect::<Vec<_>>(),
+            "not_compared": not_compared(&compared).map(|line| printable(&line).into_owned()),
             "metrics": metrics,
             "more_metrics": compared.deltas.len().saturating_sub(most),
         }));

@@ -3,9 +3,10 @@
 //! One runs at a time, because they share the folder of reports. A call that is cancelled ends its program
 //! with everything that it started.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use karat_core::finding::Finding;
+use karat_core::report::parse_check;
 use karat_io::process::{Process, Program};
 use karat_io::text::printable;
 use karat_mcp::config;
@@ -21,7 +22,7 @@ use crate::exit::{Exit, Stop};
 use crate::project::Choice;
 
 /// The most bytes that a run may print.
-const MAX_OUTPUT: u64 = 64 << 20;
+const MAX_OUTPUT: u64 = 256 << 20;
 /// The default time of a scan, in seconds.
 const SCAN_SECONDS: u64 = 20;
 
@@ -67,7 +68,7 @@ impl Runner {
 
     /// Measures the project, or one entry of it.
     pub(super) async fn check(&self, arguments: &Value, folder: &Folder) -> Result<Value, String> {
-        let mut command = vec!["check", &self.project, "--quiet"];
+        let mut command = vec!["check", &self.project, "--quiet", "--json"];
         if let Some(entry) = text(arguments, "entry") {
             command.extend(["--only", entry]);
         }
@@ -76,7 +77,10 @@ impl Runner {
         if !measured.iter().any(|exit| ran.code == Some(i32::from(exit.code()))) {
             return Err(ran.failure(folder));
         }
-        answers::report(&Value::Null, folder)
+        // What this run printed, and not the file: a run that ends early leaves the report of an earlier one.
+        let check = parse_check(Path::new(answers::LAST), &ran.stdout);
+        let check = check.map_err(|_| ran.failure(folder))?;
+        Ok(answers::summary(&check, answers::LAST))
     }
 
     /// Scans a server.

@@ -1,5 +1,6 @@
 //! The definitions of the tools: what a model reads before it chooses one.
 
+use karat_mcp::config::IN_PROJECT;
 use serde_json::{Value, json};
 
 pub(super) const REPORT: &str = "karat_last_report";
@@ -251,10 +252,11 @@ fn server_name() -> Value {
 }
 
 fn config() -> Value {
-    path(
-        "The file that lists the server, relative to the project folder. By default .mcp.json, mcp.json, \
-         .vscode/mcp.json or .cursor/mcp.json: the one that has the name.",
-    )
+    path(&format!(
+        "The file that lists the server, relative to the project folder. By default the one of {} that has the \
+         name.",
+        IN_PROJECT.join(", ")
+    ))
 }
 
 fn scan() -> Value {
