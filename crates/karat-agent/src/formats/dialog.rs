@@ -5,7 +5,7 @@
 //! fields, not in their meaning, so one reader takes them all, and mixed ones too: frameworks pass
 //! messages of providers on as they are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use karat_io::text::clip;
 use serde_json::{Map, Value};
@@ -635,6 +635,8 @@ pub(super) struct Dialog {
     pub(super) calls: Vec<CallMade>,
     /// Ids of the calls, in the same order.
     pub(super) ids: Vec<Option<String>>,
+    /// The places of the calls with an id.
+    by_id: HashMap<String, Vec<usize>>,
     /// Results of calls that an earlier part of the conversation may have.
     pub(super) orphans: Vec<Orphan>,
     /// Places that were not known, with their counts.
@@ -678,6 +680,9 @@ impl Dialog {
     }
 
     pub(super) fn call(&mut self, id: Option<String>, call: CallMade) {
+        if let Some(id) = &id {
+            self.by_id.entry(id.clone()).or_default().push(self.calls.len());
+        }
         self.calls.push(call);
         self.ids.push(id);
     }
@@ -696,24 +701,32 @@ impl Dialog {
         result: Value,
         failed: bool,
     ) {
-        let known = id.filter(|id| self.ids.iter().any(|known| known.as_deref() == Some(id)));
-        let fits = |at: &usize| match (known, id) {
-            _ if !is_open(&self.calls[*at]) => false,
-            (Some(id), _) => self.ids[*at].as_deref() == Some(id),
-            (None, None) => true,
-            // The id of a call that is not here; calls without ids may be meant.
-            (None, Some(_)) => self.ids[*at].is_none(),
+        let known = id.and_then(|id| self.by_id.get(id));
+        let open = |at: &usize| is_open(&self.calls[*at]);
+        // The id of a call that is not here: calls without ids may be meant.
+        let fits = |at: &usize| open(at) && (id.is_none() || self.ids[*at].is_none());
+        let found = match known {
+            Some(places) => self.of_tool(name, places.iter().copied().filter(open)),
+            None => self.of_tool(name, (0..self.calls.len()).filter(fits)),
         };
-        let mut open = (0..self.calls.len()).filter(fits);
-        let is_named = |at: &usize| name == Some(self.calls[*at].name.as_str());
-        let found = open.clone().find(is_named).or_else(|| open.next());
+        let known = known.is_some();
         match (found, id) {
             (Some(at), _) => answer(&mut self.calls[at], result, failed),
-            (None, Some(id)) if known.is_none() => {
+            (None, Some(id)) if !known => {
                 self.orphans.push(Orphan { id: id.to_owned(), result, failed });
             }
             _ => {}
         }
+    }
+
+    /// The first of these calls that is of the tool, or else the first.
+    fn of_tool(
+        &self,
+        name: Option<&str>,
+        mut calls: impl Iterator<Item = usize> + Clone,
+    ) -> Option<usize> {
+        let is_named = |at: &usize| name == Some(self.calls[*at].name.as_str());
+        calls.clone().find(is_named).or_else(|| calls.next())
     }
 
     /// Moves the conversation into a trace.
