@@ -9,10 +9,10 @@ use std::ops::Range;
 use karat_core::aggregate;
 use karat_core::error::EvalError;
 use karat_core::evaluation::Scored;
-use karat_core::report::{DatasetRef, Interval, Item, Measured};
+use karat_core::report::{Count, DatasetRef, Interval, Item, Measured};
 use karat_metrics::MetricId;
 use karat_metrics::calls::ragas::Warning;
-use karat_metrics::registry::Metric;
+use karat_metrics::registry::{Metric, MetricKind};
 
 use crate::error::check_scored;
 use crate::formats::{Position, TraceFormat, samples::Sample};
@@ -330,13 +330,18 @@ impl<'a> Pass<'a> {
 
 fn measured(id: &MetricId, total: &Total) -> Measured {
     let is_share = id.definition().is_some_and(Metric::is_share);
+    let is_rate = id.definition().is_some_and(|metric| metric.kind == MetricKind::Rate);
+    let interval = match total.hits().filter(|_| is_rate) {
+        Some(hits) => aggregate::wilson(Count::independent(hits, total.n)),
+        None => total.interval(is_share).map(|found| Interval::new(found, "t")),
+    };
     Measured {
         id: id.clone(),
         value: total.mean(),
         n: total.n,
         better: aggregate::better(id),
         per_run: vec![total.mean()],
-        interval: total.interval(is_share).map(|found| Interval::new(found, "t")),
+        interval,
         count: None,
         undefined: total.mean().is_none().then(|| total.undefined.unwrap_or("not recorded").into()),
         left_out: total.left_out,

@@ -40,6 +40,9 @@ pub(crate) struct Total {
     pub(crate) undefined: Option<&'static str>,
     /// The number of traces that reach the metric's threshold, if it has one.
     pub(crate) succeeded: Option<u64>,
+    /// The number of scores that are 1, and of those between 0 and 1.
+    whole: u64,
+    in_part: u64,
 }
 
 impl Total {
@@ -49,6 +52,8 @@ impl Total {
                 self.sum.add(score);
                 self.squares += score * score;
                 self.n += 1;
+                self.whole += u64::from(score == 1.0);
+                self.in_part += u64::from(score != 0.0 && score != 1.0);
             }
             Err(reason) => {
                 self.left_out += 1;
@@ -66,6 +71,11 @@ impl Total {
     /// The mean; none without a score.
     pub(crate) fn mean(&self) -> Option<f64> {
         (self.n > 0).then(|| self.sum.value() / self.n as f64)
+    }
+
+    /// The number of hits, if every score is a hit or a miss.
+    pub(crate) fn hits(&self) -> Option<u64> {
+        (self.n > 0 && self.in_part == 0).then_some(self.whole)
     }
 
     /// The t interval of the mean at 95 %, held to 0 and 1 if the scores are shares. None for fewer than

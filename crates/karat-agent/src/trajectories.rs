@@ -211,7 +211,7 @@ fn item(task: Trajectory) -> Item {
 }
 
 /// The name of a trace in a comparison.
-fn name(trace: &Trace, by_task: bool) -> String {
+pub(crate) fn name(trace: &Trace, by_task: bool) -> String {
     match by_task {
         true => trace.id.clone(),
         false => format!(
@@ -225,14 +225,16 @@ fn name(trace: &Trace, by_task: bool) -> String {
     }
 }
 
+/// Returns whether there is one trace of each task.
+pub(crate) fn one_of_each_task<'t>(traces: impl IntoIterator<Item = &'t Trace>) -> bool {
+    let mut ids = BTreeSet::new();
+    traces.into_iter().all(|trace| ids.insert(trace.id.as_str()))
+}
+
 impl RunPair {
     /// Returns whether each run has one trace of each task, so that the task alone pairs them.
     fn by_task(&self) -> bool {
-        let unique = |traces: &[Trace]| {
-            let ids: BTreeSet<&str> = traces.iter().map(|trace| trace.id.as_str()).collect();
-            ids.len() == traces.len()
-        };
-        unique(&self.before) && unique(&self.after)
+        one_of_each_task(&self.before) && one_of_each_task(&self.after)
     }
 
     /// The comparison of each task of the earlier run, and the tasks that only the later run has.

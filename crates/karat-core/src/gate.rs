@@ -615,7 +615,6 @@ fn certified(measured: &Measured, bound: Bound) -> Result<f64, String> {
     })
 }
 
-/// Refuses a metric that looks further than both sides asked.
 /// The reason why a metric that the baseline has cannot be compared, if that is the change of the data.
 fn over_fewer(
     error: GateError,
@@ -633,6 +632,7 @@ fn over_fewer(
     }
 }
 
+/// Refuses a metric that looks further than both sides asked.
 fn same_depth(aligned: &Aligned<'_>, id: &str) -> Result<(), GateError> {
     match aligned.depth.filter(|depth| depth.affects(id)) {
         Some(depth) => {

@@ -10,7 +10,7 @@
 //! `previous_response_id` an exchange has only new messages, and goes on where the one before ended. Karat's
 //! own fields (`id`, `run`, `setting`, `expect`, …) are read in each document.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -19,11 +19,11 @@ use super::dialog::{Dialog, Piece, pieces, tool, unknown_kind};
 use super::exact::restore;
 use super::{Importer, Position};
 use crate::trace::fields::{Fields, is_list, is_object, is_string, typed};
-use crate::trace::{CallMade, Expectation, Invalid, Outcome, Trace, Usage, as_id};
+use crate::trace::{CallMade, Expectation, Failed, Invalid, Outcome, Trace, Usage, as_id};
 
 const KEPT: &str = "calls of earlier exchanges, which the conversation no longer had later";
-const HALF_A_BATCH: &str = "is missing: this is the output of a batch; join each line with that of the \
-    input by `custom_id`, as {\"custom_id\", \"body\", \"response\"} (`params` and `result` of Anthropic)";
+const HALF_A_BATCH: &str = "join each line of the input of a batch with that of the output by `custom_id`, as \
+    {\"custom_id\", \"body\", \"response\"} (`params` and `result` of Anthropic)";
 
 /// The settings of a request, which say nothing about the agent.
 const SETTINGS: [&str; 12] = [
@@ -93,6 +93,11 @@ impl Conversation {
             self.trace.messages.push(message.clone());
         }
         Ok(())
+    }
+
+    /// Returns whether a response was recorded apart from the request.
+    fn is_exchange(&self) -> bool {
+        self.request < self.trace.messages.len()
     }
 
     /// The request is complete.
@@ -178,22 +183,39 @@ fn read(text: &str) -> Result<Conversation, Invalid> {
     }
     let mut fields = Fields::parse(text)?;
     let of_batch = fields.has("custom_id");
-    let is_half = of_batch && (fields.has("response") || fields.has("result"));
+    let has = |names: &[&str]| of_batch && names.iter().any(|name| fields.has(name));
+    let (is_asked, is_answered) = (has(&["body", "params"]), has(&["response", "result", "error"]));
     overlay(&mut fields, &mut conversation.trace)?;
     let (request, response) = halves(&mut fields, of_batch)?;
+    // A response can be the text of the answer alone.
+    let said = response.filter(|response| is_string(response)).map(typed::<String>).transpose()?;
+    conversation.trace.output = said.filter(|text| !text.is_empty());
+    let response = response.filter(|response| !is_string(response)).map(body_of).transpose();
+    let response = response.map_err(|error| error.within("response"))?;
     let mut request = match request {
         Some(request) => request,
         None => std::mem::replace(&mut fields, Fields::parse("{}")?),
     };
     let found = CONVERSATIONS.iter().find_map(|name| Some((*name, request.raw(name)?)));
     let found = found.or_else(|| Some(("messages", state(&mut request)?.raw("messages")?)));
-    let missing = || match is_half {
-        true => Invalid::at("body", HALF_A_BATCH),
+    let missing = || match is_answered {
+        true => Invalid::at("body", format!("is missing; {HALF_A_BATCH}")),
         false => Invalid::at("messages", "is missing"),
     };
     let (name, messages) = found.ok_or_else(missing)?;
     conversation.messages(&typed(messages).map_err(|error| error.within(name))?, name)?;
     conversation.begun();
+    let has_steps = !conversation.dialog.calls.is_empty() || conversation.dialog.output.is_some();
+    match (is_asked, is_answered) {
+        (true, false) if !has_steps => {
+            return Err(Invalid::at("response", format!("is missing; {HALF_A_BATCH}")));
+        }
+        (_, true) => {
+            fields.raw("error");
+            conversation.trace.failed = not_made(&typed(text)?);
+        }
+        _ => {}
+    }
     conversation.follows = request.get("previous_response_id").ok().flatten();
     conversation.trace.model = request.get("model").ok().flatten();
     let tools = request.get::<Vec<Value>>("tools")?;
@@ -222,6 +244,24 @@ fn read(text: &str) -> Result<Conversation, Invalid> {
     Ok(conversation)
 }
 
+/// The reason for which a request of a batch was not made.
+fn not_made(line: &Value) -> Option<Failed> {
+    let kind = line.pointer("/result/type").and_then(Value::as_str);
+    let kind = kind.filter(|kind| *kind != "succeeded");
+    let places = ["/error", "/response/body/error", "/result/error/error", "/result/error"];
+    let error =
+        places.iter().find_map(|place| line.pointer(place).filter(|error| error.is_object()));
+    let status = line.pointer("/response/status_code").and_then(Value::as_u64);
+    let status = status.filter(|status| *status >= 400).map(|status| format!("status {status}"));
+    if kind.is_none() && error.is_none() && status.is_none() {
+        return None;
+    }
+    let word = |key: &str| error?.get(key)?.as_str().map(str::to_owned);
+    let class = word("code").or_else(|| word("type")).or(kind.map(str::to_owned)).or(status);
+    let class = class.unwrap_or_else(|| "error".to_owned());
+    Some(Failed { class, message: word("message").unwrap_or_default() })
+}
+
 /// The message of a response: in its first choice, its output items, or its content.
 fn read_response(
     response: &mut Fields<'_>,
@@ -241,15 +281,35 @@ fn read_response(
     Ok(())
 }
 
+/// The number of conversations that are remembered, to know exchanges that come too late.
+const MAX_REMEMBERED: usize = 65_536;
+const INTERRUPTED: &str = "goes on with a conversation that another one interrupted; sort the records by id, \
+    those of one id in their order";
+
 /// Joins the exchanges of a conversation.
 #[derive(Default)]
 pub(super) struct Conversations {
     open: Option<Conversation>,
+    /// The number of messages in the first request of each conversation, by its id and run.
+    starts: BTreeMap<(String, u32), usize>,
     /// Calls that were kept of exchanges that are not shown.
     kept: u64,
 }
 
 impl Conversations {
+    /// Returns whether an exchange goes on with a conversation that is no longer open. Each of its parts would
+    /// count as a run.
+    fn is_interrupted(&self, next: &Conversation) -> bool {
+        let key = |one: &Conversation| (one.trace.id.clone(), one.trace.run);
+        if self.open.as_ref().is_none_or(|open| key(open) == key(next)) {
+            return false;
+        }
+        let Some(start) = self.starts.get(&key(next)) else { return false };
+        let goes_on =
+            next.request > *start && next.trace.messages[..next.request].iter().any(is_step);
+        next.follows.is_some() || next.is_exchange() && goes_on
+    }
+
     fn close(&mut self, mut conversation: Conversation, out: &mut Vec<Trace>) {
         let mut dialog = std::mem::take(&mut conversation.dialog);
         let mut kept = missing(conversation.kept, &identified(&dialog));
@@ -269,6 +329,8 @@ impl Importer for Conversations {
         let named = !next.trace.id.is_empty();
         if !named {
             next.trace.id = at.name();
+        } else if self.is_interrupted(&next) {
+            return Err(Invalid::new(INTERRUPTED));
         }
         match self.open.take() {
             Some(open) if named && (follows(&open, &next) || continues(&open, &next)) => {
@@ -277,6 +339,10 @@ impl Importer for Conversations {
             before => {
                 if let Some(before) = before {
                     self.close(before, out);
+                }
+                if named && self.starts.len() < MAX_REMEMBERED {
+                    let key = (next.trace.id.clone(), next.trace.run);
+                    self.starts.entry(key).or_insert(next.start);
                 }
                 self.open = Some(next);
             }
@@ -306,23 +372,42 @@ fn follows(open: &Conversation, next: &Conversation) -> bool {
 /// Returns whether an exchange belongs to the conversation before it: the same trace, and not a new
 /// start, which would be another run of the task.
 fn continues(open: &Conversation, next: &Conversation) -> bool {
-    let first = |one: &Conversation| one.trace.messages.first().cloned();
-    let shorter = next.trace.messages.len() <= open.trace.messages.len();
-    let new_start = shorter && first(open) == first(next) && !goes_on(open, next);
+    let (before, now) = (&open.trace.messages, &next.trace.messages);
+    let is_shorter = now.len() <= before.len() && before.first() == now.first();
+    let new_start = is_shorter && !goes_on(open, next) || is_another(open, next);
     open.trace.key() == next.trace.key() && (next.trace.run > 0 || !new_start)
 }
 
 /// Returns whether a request has a step of the open conversation in it, though others were left out: the
 /// context was compacted.
 fn goes_on(open: &Conversation, next: &Conversation) -> bool {
-    let is_step = |message: &Value| {
-        let pieces = pieces(message).unwrap_or_default();
-        pieces.iter().any(|piece| matches!(piece, Piece::Call { .. } | Piece::Outcome { .. }))
-    };
+    let steps = open.trace.messages.get(open.start..).unwrap_or_default();
+    next.is_exchange() && shares_a_step(steps, &next.trace.messages[..next.request])
+}
+
+/// Returns whether two records, each of all that was said, are of two runs: the second begins like the first
+/// and goes another way.
+fn is_another(open: &Conversation, next: &Conversation) -> bool {
     let (before, now) = (&open.trace.messages, &next.trace.messages);
-    let steps = before.get(open.start..).unwrap_or_default();
-    let is_exchange = next.request < now.len();
-    is_exchange && now[..next.request].iter().any(|one| steps.contains(one) && is_step(one))
+    let begins_like = before.first() == now.first() || open.dialog.input == next.dialog.input;
+    if open.is_exchange() || next.is_exchange() || !begins_like || now.starts_with(before) {
+        return false;
+    }
+    let answer = before.last().filter(|_| open.dialog.output.is_some());
+    let has_steps = !open.dialog.calls.is_empty();
+    answer.is_some_and(|answer| !now.contains(answer)) || has_steps && !shares_a_step(before, now)
+}
+
+/// Returns whether a message has a call or a result.
+fn is_step(message: &Value) -> bool {
+    let pieces = pieces(message).unwrap_or_default();
+    pieces.iter().any(|piece| matches!(piece, Piece::Call { .. } | Piece::Outcome { .. }))
+}
+
+fn shares_a_step(before: &[Value], now: &[Value]) -> bool {
+    let steps = before.iter().filter(|message| is_step(message));
+    let steps: BTreeSet<String> = steps.map(Value::to_string).collect();
+    now.iter().any(|message| steps.contains(&message.to_string()))
 }
 
 /// The conversation with a further exchange.
@@ -355,10 +440,15 @@ fn joined(mut open: Conversation, mut next: Conversation) -> Conversation {
 /// Adds an exchange that has only new messages.
 fn appended(mut open: Conversation, mut next: Conversation) -> Conversation {
     let mut unread = std::mem::take(&mut open.dialog.unread);
+    let known = open.dialog.calls.len();
     for message in &next.trace.messages {
         open.dialog.message(message);
     }
-    for (place, count) in std::mem::take(&mut next.dialog.unread) {
+    // The same calls, with every digit.
+    for (call, exact) in open.dialog.calls[known..].iter_mut().zip(next.dialog.calls) {
+        call.arguments = exact.arguments;
+    }
+    for (place, count) in next.dialog.unread {
         *unread.entry(place).or_default() += count;
     }
     open.dialog.unread = unread;
@@ -474,26 +564,23 @@ pub(super) fn overlay(fields: &mut Fields<'_>, trace: &mut Trace) -> Result<(), 
 }
 
 /// The request and the response of a document: as `request` and `response`, wrapped in `body` as in
-/// batch files, or all in one.
+/// batch files, or all in one. The response is a text, or an object that may have a `body`.
 fn halves<'a>(
     fields: &mut Fields<'a>,
     of_batch: bool,
-) -> Result<(Option<Fields<'a>>, Option<Fields<'a>>), Invalid> {
-    let unwrap = |text: &'a str| -> Result<Fields<'a>, Invalid> {
-        let mut inside = Fields::parse(text)?;
-        match inside.raw("body").filter(|body| is_object(body)) {
-            Some(body) => Fields::parse(body),
-            None => Fields::parse(text),
-        }
-    };
+) -> Result<(Option<Fields<'a>>, Option<&'a str>), Invalid> {
     // Anthropic's batches have other names, and the response inside.
     let params = if of_batch { fields.raw("params") } else { None };
     let result = if of_batch { fields.raw("result").filter(|text| is_object(text)) } else { None };
     let result = result.and_then(|result| Fields::parse(result).ok()?.raw("message"));
     let request = fields.any(&["request", "body"]).or(params);
-    let response = fields.raw("response").filter(|text| !is_string(text)).or(result);
-    Ok((
-        request.map(unwrap).transpose().map_err(|error| error.within("request"))?,
-        response.map(unwrap).transpose().map_err(|error| error.within("response"))?,
-    ))
+    let request = request.map(body_of).transpose().map_err(|error| error.within("request"))?;
+    Ok((request, fields.raw("response").or(result)))
+}
+
+fn body_of(text: &str) -> Result<Fields<'_>, Invalid> {
+    match Fields::parse(text)?.raw("body").filter(|body| is_object(body)) {
+        Some(body) => Fields::parse(body),
+        None => Fields::parse(text),
+    }
 }

@@ -5,7 +5,7 @@
 //! fields, not in their meaning, so one reader takes them all, and mixed ones too: frameworks pass
 //! messages of providers on as they are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use karat_io::text::clip;
 use serde_json::{Map, Value};
@@ -79,6 +79,18 @@ pub(super) fn pieces(message: &Value) -> Option<Vec<Piece>> {
         }
         let older = fields.get("function_call").and_then(Value::as_object).and_then(call_of);
         out.extend(older);
+        // Vercel's messages of a page repeat the calls of their parts here, and older ones have them only here.
+        let shown = fields.get("toolInvocations").and_then(Value::as_array);
+        if let Some(shown) = shown
+            && !out.iter().any(|piece| matches!(piece, Piece::Call { .. }))
+        {
+            // The text follows the calls, unless one of them waits for its result.
+            let shown = shown.iter().filter_map(|call| call_of_page(call.as_object()?));
+            let (ended, open): (Vec<Piece>, Vec<Piece>) = shown
+                .partition(|piece| matches!(piece, Piece::Call { call, .. } if !is_open(call)));
+            out.splice(0..0, ended);
+            out.extend(open);
+        }
         // OpenAI has a refusal next to a content that is null.
         let refusal = text(fields, "refusal").filter(|refusal| !refusal.is_empty());
         if let Some(refusal) = refusal
@@ -264,6 +276,8 @@ fn item(fields: &Map<String, Value>) -> Option<Vec<Piece>> {
 fn content_pieces(fields: &Map<String, Value>, role: Role) -> Vec<Piece> {
     let mut out = Vec::new();
     let (mut words, mut others) = (Vec::new(), 0);
+    // The number of words before the last call, and whether a call has its result in this message.
+    let (mut before, mut is_closed) = (0, false);
     let parts = ["parts", "content", "contents", "items"].iter().filter_map(|key| fields.get(*key));
     for content in parts {
         // Gemini's content is an object with the parts.
@@ -275,6 +289,11 @@ fn content_pieces(fields: &Map<String, Value>, role: Role) -> Vec<Piece> {
                         Some(Piece::User(text) | Piece::Answer(text)) => words.push(text),
                         Some(piece) => {
                             others += 1;
+                            before = words.len();
+                            is_closed |= match &piece {
+                                Piece::Call { call, .. } => !is_open(call),
+                                piece => matches!(piece, Piece::Outcome { .. }),
+                            };
                             out.push(piece);
                         }
                         None => {}
@@ -290,13 +309,19 @@ fn content_pieces(fields: &Map<String, Value>, role: Role) -> Vec<Piece> {
     }
     // Google's ADK reports the steps of other agents in a message of the user.
     let is_context = words.len() > 1 && words[0] == "For context:" && words[1].starts_with('[');
+    // Where the provider has called tools by itself, the answer follows in the same message.
+    let goes_on = role == Role::Model && is_closed;
+    if goes_on {
+        words.drain(..before);
+    }
     let text = words.join("\n");
     match role {
         Role::User if is_context => {}
         // Results of tools are in messages of the user, who need not say anything.
         Role::User if !text.is_empty() || others == 0 => out.insert(0, Piece::User(text)),
         Role::Model if !text.is_empty() => {
-            out.splice(0..0, said(text).map(Piece::Answer));
+            let at = if goes_on { out.len() } else { 0 };
+            out.splice(at..at, said(text).map(Piece::Answer));
         }
         _ => {}
     }
@@ -328,11 +353,21 @@ fn part_of(part: &Value) -> Option<Piece> {
     if let Some(inside) = fields.get("message_content").filter(|inside| inside.is_object()) {
         return part_of(inside);
     }
+    if let Some(call) = call_of_page(fields) {
+        return Some(call);
+    }
     let kinds = ["type", "part_kind", "content_type"];
     let kind = kinds.iter().find_map(|key| text(fields, key)).unwrap_or_default();
     match kind.replace('_', "-").as_str() {
+        // Inspect has the result of a tool of the provider next to the arguments.
+        "tool-use" if fields.contains_key("tool_type") => {
+            let (result, error) = (fields.get("result"), fields.get("error"));
+            Some(ended(call_of(fields)?, result, error))
+        }
         "tool-use" | "mcp-tool-use" | "server-tool-use" | "tool-call" | "builtin-tool-call"
-        | "function-call" | "function" | "invalid-tool-call" => call_of(fields),
+        | "server-tool-call" | "function-call" | "function" | "invalid-tool-call" => {
+            call_of(fields)
+        }
         "tool-result"
         | "mcp-tool-result"
         | "tool-call-response"
@@ -381,9 +416,41 @@ fn part_of(part: &Value) -> Option<Piece> {
             let text = fields.get("text").and_then(Value::as_str).filter(|_| !thought)?;
             Some(Piece::Answer(text.to_owned()))
         }
+        // The results of tools of the provider, such as `web_search_tool_result`.
+        kind if kind.ends_with("-tool-result") => Some(outcome_of(fields)),
         // Thinking, images, system prompts and the like.
         _ => None,
     }
+}
+
+/// The call in a part of a message as the Vercel AI SDK shows it on a page (`tool-NAME`, `dynamic-tool`, in
+/// older versions `tool-invocation`), with its result.
+fn call_of_page(part: &Map<String, Value>) -> Option<Piece> {
+    let inside = part.get("toolInvocation").and_then(Value::as_object).unwrap_or(part);
+    let (state, id) = (text(inside, "state")?, text(inside, "toolCallId")?);
+    let name = text(inside, "toolName").or_else(|| text(part, "type")?.strip_prefix("tool-"))?;
+    let mut call = CallMade::named(name);
+    let given = ["input", "args", "rawInput"];
+    let given = given.iter().find_map(|key| inside.get(*key).filter(|given| !given.is_null()));
+    call.arguments = given.map_or(Arguments::NotRecorded, arguments_of);
+    let call = Piece::Call { id: Some(id.to_owned()), call: Box::new(call) };
+    let error = || inside.get("errorText").cloned().unwrap_or_else(|| state.into());
+    Some(match state {
+        "output-available" => ended(call, inside.get("output").or(Some(&Value::Null)), None),
+        "result" => ended(call, inside.get("result").or(Some(&Value::Null)), None),
+        "output-error" | "output-denied" => ended(call, None, Some(&error())),
+        _ => call,
+    })
+}
+
+/// A call with its end.
+fn ended(mut piece: Piece, result: Option<&Value>, error: Option<&Value>) -> Piece {
+    if let Piece::Call { call, .. } = &mut piece {
+        call.result = result.map(result_value);
+        call.error =
+            error.filter(|error| !error.is_null()).map(|error| error_of(plain_text(error)));
+    }
+    piece
 }
 
 /// A call, under the names of its fields in all formats.
@@ -468,8 +535,11 @@ fn result_of_message(fields: &Map<String, Value>) -> (Value, bool) {
     let outcomes = ["failed", "retried", "denied", "interrupted"];
     failed |= text(fields, "outcome").is_some_and(|outcome| outcomes.contains(&outcome));
     failed |= error.is_some_and(|e| !e.is_boolean());
-    // Vercel's results name their kind.
+    // Results name their kind: Anthropic's an error of a tool of the provider, Vercel's all of them.
     let kind = result.get("type").and_then(Value::as_str).map(str::to_owned);
+    failed |= kind
+        .as_deref()
+        .is_some_and(|kind| kind.ends_with("_tool_result_error") || kind == "execution-denied");
     if let (Some(kind), Some(value)) = (kind, result.get("value").cloned())
         && ["text", "json", "error-text", "error-json", "content"].contains(&kind.as_str())
     {
@@ -565,6 +635,8 @@ pub(super) struct Dialog {
     pub(super) calls: Vec<CallMade>,
     /// Ids of the calls, in the same order.
     pub(super) ids: Vec<Option<String>>,
+    /// The places of the calls with an id.
+    by_id: HashMap<String, Vec<usize>>,
     /// Results of calls that an earlier part of the conversation may have.
     pub(super) orphans: Vec<Orphan>,
     /// Places that were not known, with their counts.
@@ -575,7 +647,6 @@ impl Dialog {
     /// Adds a message of the conversation; false if it is not one.
     pub(super) fn message(&mut self, message: &Value) -> bool {
         let Some(pieces) = pieces(message) else { return false };
-        let calls = pieces.iter().any(|piece| matches!(piece, Piece::Call { .. }));
         let replies = pieces.iter().any(|piece| matches!(piece, Piece::Outcome { .. }));
         let is_empty = pieces.is_empty() && is_empty_answer(message);
         for piece in pieces {
@@ -584,17 +655,18 @@ impl Dialog {
                 Piece::User(text) if replies => _ = self.input.get_or_insert(text),
                 Piece::User(text) => self.user(text),
                 Piece::Answer(text) => self.output = Some(text),
-                Piece::Call { id, call } => self.call(id, *call),
+                Piece::Call { id, call } => {
+                    // A model that still calls has not answered yet.
+                    self.output = None;
+                    self.call(id, *call);
+                }
                 Piece::Outcome { id, name, result, failed } => {
                     self.outcome(id.as_deref(), name.as_deref(), result, failed);
                 }
                 Piece::Unread(place) => self.unread(place),
             }
         }
-        // A model that still calls has not answered yet.
-        if calls {
-            self.output = None;
-        } else if is_empty {
+        if is_empty {
             self.output.get_or_insert_default();
         }
         true
@@ -608,6 +680,9 @@ impl Dialog {
     }
 
     pub(super) fn call(&mut self, id: Option<String>, call: CallMade) {
+        if let Some(id) = &id {
+            self.by_id.entry(id.clone()).or_default().push(self.calls.len());
+        }
         self.calls.push(call);
         self.ids.push(id);
     }
@@ -626,24 +701,32 @@ impl Dialog {
         result: Value,
         failed: bool,
     ) {
-        let known = id.filter(|id| self.ids.iter().any(|known| known.as_deref() == Some(id)));
-        let fits = |at: &usize| match (known, id) {
-            _ if !is_open(&self.calls[*at]) => false,
-            (Some(id), _) => self.ids[*at].as_deref() == Some(id),
-            (None, None) => true,
-            // The id of a call that is not here; calls without ids may be meant.
-            (None, Some(_)) => self.ids[*at].is_none(),
+        let known = id.and_then(|id| self.by_id.get(id));
+        let open = |at: &usize| is_open(&self.calls[*at]);
+        // The id of a call that is not here: calls without ids may be meant.
+        let fits = |at: &usize| open(at) && (id.is_none() || self.ids[*at].is_none());
+        let found = match known {
+            Some(places) => self.of_tool(name, places.iter().copied().filter(open)),
+            None => self.of_tool(name, (0..self.calls.len()).filter(fits)),
         };
-        let mut open = (0..self.calls.len()).filter(fits);
-        let is_named = |at: &usize| name == Some(self.calls[*at].name.as_str());
-        let found = open.clone().find(is_named).or_else(|| open.next());
+        let known = known.is_some();
         match (found, id) {
             (Some(at), _) => answer(&mut self.calls[at], result, failed),
-            (None, Some(id)) if known.is_none() => {
+            (None, Some(id)) if !known => {
                 self.orphans.push(Orphan { id: id.to_owned(), result, failed });
             }
             _ => {}
         }
+    }
+
+    /// The first of these calls that is of the tool, or else the first.
+    fn of_tool(
+        &self,
+        name: Option<&str>,
+        mut calls: impl Iterator<Item = usize> + Clone,
+    ) -> Option<usize> {
+        let is_named = |at: &usize| name == Some(self.calls[*at].name.as_str());
+        calls.clone().find(is_named).or_else(|| calls.next())
     }
 
     /// Moves the conversation into a trace.

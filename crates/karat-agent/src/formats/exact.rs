@@ -9,7 +9,7 @@ use crate::trace::fields::{Fields, is_list, is_object, list, typed};
 use crate::trace::{Arguments, CallMade};
 
 /// The fields that hold arguments, and the depth to which they are looked for, the same as for values.
-const FIELDS: [&str; 4] = ["arguments", "input", "args", "parameters"];
+const FIELDS: [&str; 5] = ["arguments", "input", "args", "parameters", "kwargs"];
 const MAX_DEPTH: usize = 128;
 
 /// The number of digits that any number of 64 bits can have.
@@ -27,6 +27,13 @@ pub(super) fn restore(document: &str, calls: &mut [CallMade]) {
         if let Some(at) = found.iter().position(|(parsed, _)| parsed == read) {
             call.arguments = Arguments::from_raw(found.remove(at).1);
         }
+    }
+}
+
+/// As [`restore`], of one call whose arguments are the text or inside it.
+pub(super) fn restore_one(text: &str, call: &mut CallMade) {
+    if has_long_number(text) {
+        restore(&format!("{{\"arguments\":{text}}}"), std::slice::from_mut(call));
     }
 }
 

@@ -28,7 +28,7 @@ use crate::metric::CallMetric;
 use crate::scored::{MAX_SHOWN, ScoredSet, ScoredTrace, Tally};
 use crate::scores::{Confusion, Own};
 use crate::tools::Tools;
-use crate::trace::{Key, Trace};
+use crate::trace::Trace;
 use crate::trajectories::{self, Tolerances};
 
 /// The metrics of every report, in the order in which they are shown.
@@ -91,7 +91,7 @@ impl Scoring<'_> {
         let traces = &self.set.traces;
         let names = Names::of(traces);
         let mut items = items::items(self.set, self.verdicts, &names);
-        let compared = self.before.and_then(|before| compare(before, traces, &mut items));
+        let compared = self.before.map(|before| compare(before, traces, &mut items));
         let mut items: Vec<Item> = items.into_iter().map(|(item, _)| item).collect();
         let averages = Averages::new(traces, &names, self.seed);
         let ids = self.ids();
@@ -150,12 +150,15 @@ impl Scoring<'_> {
 }
 
 /// Adds the difference from an earlier run to each item, and summarizes it.
-fn compare(before: &[Trace], after: &[ScoredTrace], items: &mut [(Item, usize)]) -> Option<String> {
-    let mut earlier: BTreeMap<Key<'_>, &Trace> = before.iter().map(|t| (t.key(), t)).collect();
+fn compare(before: &[Trace], after: &[ScoredTrace], items: &mut [(Item, usize)]) -> String {
+    let by_task = trajectories::one_of_each_task(before)
+        && trajectories::one_of_each_task(after.iter().map(|scored| &scored.trace));
+    let name = |trace: &Trace| trajectories::name(trace, by_task);
+    let mut earlier: BTreeMap<String, &Trace> = before.iter().map(|t| (name(t), t)).collect();
     let (mut all, mut same, mut not_compared) = (Vec::new(), 0_usize, 0_usize);
     for (item, at) in items {
         let trace = &after[*at].trace;
-        let Some(other) = earlier.remove(&trace.key()) else { continue };
+        let Some(other) = earlier.remove(&name(trace)) else { continue };
         let found = trajectories::compare(other, trace, &Tolerances::new());
         not_compared += usize::from(found.not_compared.is_some());
         all.extend(found.similarity);
@@ -171,12 +174,16 @@ fn compare(before: &[Trace], after: &[ScoredTrace], items: &mut [(Item, usize)])
     };
     let similarity = match stats::mean(&all) {
         Ok(mean) => format!(", mean similarity {mean:.4}"),
-        Err(_) if not_compared == 0 => return None,
+        Err(_) if not_compared == 0 => {
+            return "against the earlier run: no task is in both (with several runs, by the same model and in \
+                the same setting)"
+                .to_owned();
+        }
         Err(_) => String::new(),
     };
-    Some(format!(
+    format!(
         "against the earlier run: {same} of {count} traces make the same calls{similarity}{too_many}"
-    ))
+    )
 }
 
 /// The tools that were called instead of others: how often, of how often the other was required.

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 use karat_agent::streaming::{self, Aggregates};
 use karat_agent::{
-    CallMetric, Keep, ScoredSet, Tasks, Tools, TraceFiles, TraceFormat, TraceScorer, TraceSet,
-    TraceSource, Traces, traces,
+    CallMetric, Keep, ScoredSet, Tasks, Tools, Trace, TraceFiles, TraceFormat, TraceScorer,
+    TraceSet, TraceSource, Traces, traces,
 };
 use karat_core::error::EvalError;
 use karat_core::evaluation::{self, Common, Entry};
@@ -326,13 +326,17 @@ fn full_report(file: &TraceFile, tasks: Option<&Tasks>) -> Report {
 }
 
 fn report(file: &TraceFile, kept: traces::Kept) -> Report {
+    report_against(file, kept, None)
+}
+
+fn report_against(file: &TraceFile, kept: traces::Kept, before: Option<Vec<Trace>>) -> Report {
     let config = traces::Config { format: file.format, ..traces::Config::default() };
     let data = traces::Data {
         traces: kept,
         tools: Tools::default(),
         metrics: file.metrics.clone(),
         verdicts: None,
-        before: None,
+        before,
     };
     let (system, runs) = (config.system(&data), data.runs());
     let entry = Entry::<Traces> { common: Common::named("t"), config, data };
@@ -370,8 +374,32 @@ fn the_means_are_those_of_the_report_to_the_last_digit() {
             compared += 1;
         }
         assert_eq!(metric.undefined, other.undefined, "{}", metric.id);
+        if other.count.is_some() {
+            assert_eq!(metric.interval, other.interval, "{}", metric.id);
+        }
     }
     assert!(compared > 10, "{compared}");
+}
+
+#[test]
+fn an_earlier_run_of_another_model_is_compared_task_by_task() {
+    let run = |id: &str, model: &str| {
+        let text = format!(
+            r#"{{"id":"{id}","model":"{model}","calls":[{{"name":"add","arguments":{{}}}}],"expect":{{"calls":["add"]}}}}"#
+        );
+        TraceFile { format: TraceFormat::Native, ..TraceFile::new(text) }
+    };
+    let compared = |before: &TraceFile, after: &TraceFile| {
+        let before = before.with(None, |source| TraceSet::read(source).unwrap().traces);
+        let tools = Tools::default();
+        let scorer = TraceScorer::new(&tools, &after.metrics);
+        let set = after.with(None, |source| ScoredSet::read(source, &scorer, Keep::Calls).unwrap());
+        report_against(after, traces::Kept::Traces(set), Some(before)).warnings.join("; ")
+    };
+    let found = compared(&run("t", "old"), &run("t", "new"));
+    assert!(found.contains("1 of 1 traces make the same calls"), "{found}");
+    let found = compared(&run("other", "old"), &run("t", "new"));
+    assert!(found.contains("no task is in both"), "{found}");
 }
 
 #[test]

@@ -16,6 +16,19 @@ fn set(lines: &[Value]) -> TraceSet {
     read(&[path]).1
 }
 
+/// The message with which lines are refused; nothing if they are not.
+fn refusal(lines: &[Value]) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("run.jsonl");
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    std::fs::write(&path, text).unwrap();
+    let paths = [path];
+    let formats = recognize(&paths, TraceFormat::Auto).unwrap();
+    let files = TraceFiles { files: &paths, formats: &formats, metrics: &[] };
+    let read = TraceSet::read(&TraceSource { files, tasks: None, max_bad: 0.0, prices: None });
+    read.err().map(|error| error.to_string()).unwrap_or_default()
+}
+
 fn one(lines: &[Value]) -> Trace {
     let mut all = set(lines).traces;
     assert_eq!(all.len(), 1, "{all:?}");
@@ -296,6 +309,8 @@ fn a_refusal_and_a_recorded_empty_output_are_answers() {
         answer(json!({"role": "assistant", "content": [{"type": "text", "text": ""}]})).as_deref(),
         Some("")
     );
+    let alone = json!({"id": "t", "request": {"messages": [{"role": "user", "content": "Q"}]}, "response": "Bern."});
+    assert_eq!(one(&[alone]).output.as_deref(), Some("Bern."));
     // A content that was not recorded is not known.
     assert_eq!(answer(json!({"role": "assistant", "content": null})), None);
     let call = json!([{"id": "c", "function": {"name": "a", "arguments": "{}"}}]);
@@ -496,20 +511,13 @@ fn runs_of_langsmith_may_be_inside_each_other() {
 
 #[test]
 fn half_of_a_batch_says_how_to_get_the_other() {
-    let message = |line: Value| {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("run.jsonl");
-        std::fs::write(&path, line.to_string()).unwrap();
-        let paths = [path];
-        let formats = recognize(&paths, TraceFormat::Auto).unwrap();
-        let files = TraceFiles { files: &paths, formats: &formats, metrics: &[] };
-        TraceSet::read(&TraceSource { files, tasks: None, max_bad: 0.0, prices: None })
-            .unwrap_err()
-            .to_string()
-    };
+    let message = |line: Value| refusal(&[line]);
     let openai = json!({"custom_id": "t", "response": {"body": {"choices": []}}});
     let anthropic = json!({"custom_id": "t", "result": {"type": "succeeded", "message": {"role": "assistant", "content": []}}});
+    let input =
+        json!({"custom_id": "t", "method": "POST", "url": "/v1/responses", "body": {"input": "Q"}});
     assert!(message(openai).contains("by `custom_id`"));
+    assert!(message(input).contains("response: is missing"));
     assert!(message(anthropic.clone()).contains("by `custom_id`"));
     let mut whole = anthropic;
     whole["params"] = json!({"model": "m", "messages": [{"role": "user", "content": "Q"}]});
@@ -533,4 +541,221 @@ fn actions_of_others_and_remarks_next_to_a_result_do_not_begin_turns() {
     let messages = json!([{"role": "user", "content": "Q"}, {"role": "assistant", "content": call}, {"role": "user", "content": reply},
         {"role": "assistant", "content": "Done."}]);
     assert_eq!(one(&[json!({"id": "t", "messages": messages})]).turns, Turns::Single);
+}
+
+#[test]
+fn an_answer_after_the_tools_of_the_provider_is_the_answer() {
+    let user = json!({"role": "user", "content": "Q"});
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let used = json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "x"}});
+    let found = |content: Value| json!({"type": "web_search_tool_result", "tool_use_id": "s", "content": content});
+    let pages = json!([{"type": "web_search_result", "url": "u", "title": "t"}]);
+    let refused =
+        json!({"type": "web_search_tool_result_error", "error_code": "max_uses_exceeded"});
+    let run = |parts: Value| {
+        one(&[json!({"id": "t", "messages": [user, {"role": "assistant", "content": parts}]})])
+    };
+    let answered = run(json!([text("Let me see."), used, found(pages.clone()), text("Bern.")]));
+    assert_eq!(calls(&answered), ["web_search({\"query\":\"x\"})"]);
+    assert_eq!(answered.calls[0].outcome(), CallOutcome::Succeeded);
+    assert_eq!(answered.output.as_deref(), Some("Bern."));
+    let paused = run(json!([text("Let me see."), used, found(pages)]));
+    assert_eq!(paused.output, None);
+    assert_eq!(calls(&run(json!([used, found(refused)]))), ["web_search({\"query\":\"x\"})!"]);
+    // A call of the agent's own tools still waits.
+    let own = json!({"type": "tool_use", "id": "c", "name": "a", "input": {}});
+    assert_eq!(run(json!([used, found(json!([])), text("So far."), own])).output, None);
+    // The same in spans, and in the logs of Inspect.
+    let parts = json!([{"type": "tool_call", "id": "s", "name": "web_search", "arguments": {}},
+        {"type": "tool_call_response", "id": "s", "response": "found"}, {"type": "text", "content": "Bern."}]);
+    let message = json!({"role": "assistant", "parts": parts});
+    let trace = one(&[span("1", (10, 20), "chat", chat(&[], &message))]);
+    assert_eq!((calls(&trace).len(), trace.output.as_deref()), (1, Some("Bern.")));
+    let inside = |error: Value| {
+        json!({"type": "tool_use", "tool_type": "web_search", "id": "s", "name": "web_search",
+        "arguments": "{}", "result": "found", "error": error})
+    };
+    let log = |error: Value| {
+        let message = json!({"role": "assistant", "content": [inside(error), text("Bern.")]});
+        let sample = json!({"id": "t", "epoch": 1, "messages": [user, message]});
+        one(&[json!({"status": "success", "eval": {"model": "m"}, "samples": [sample]})])
+    };
+    let trace = log(Value::Null);
+    assert_eq!(
+        (calls(&trace), trace.output.as_deref()),
+        (vec!["web_search({})".to_owned()], Some("Bern."))
+    );
+    assert_eq!(calls(&log("no".into())), ["web_search({})!"]);
+}
+
+#[test]
+fn messages_of_a_page_have_their_calls_and_results_in_parts() {
+    let part = |state: &str, rest: Value| {
+        let mut part =
+            json!({"type": "tool-find_city", "toolCallId": "c", "state": state, "input": {"x": 1}});
+        part.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        part
+    };
+    let run = |parts: Value| {
+        let all = json!([{"id": "1", "role": "user", "parts": [{"type": "text", "text": "Q"}]},
+            {"id": "2", "role": "assistant", "parts": parts}]);
+        one(&[json!({"id": "t", "messages": all})])
+    };
+    let (step, text) = (
+        json!({"type": "step-start"}),
+        |text: &str| json!({"type": "text", "text": text, "state": "done"}),
+    );
+    let done = part("output-available", json!({"output": {"id": 17}}));
+    let dynamic = json!({"type": "dynamic-tool", "toolName": "forecast", "toolCallId": "d", "state": "output-error",
+        "input": {}, "errorText": "no such city"});
+    let trace = run(json!([step, text("One moment."), done, step, dynamic, step, text("Bern.")]));
+    assert_eq!(calls(&trace), ["find_city({\"x\":1})", "forecast({})!"]);
+    assert_eq!(
+        (trace.calls[0].result.clone(), trace.output.as_deref()),
+        (Some(json!({"id": 17})), Some("Bern."))
+    );
+    let waiting = run(json!([text("One moment."), part("input-available", json!({}))]));
+    assert_eq!(
+        (calls(&waiting).len(), waiting.calls[0].outcome(), waiting.output),
+        (1, CallOutcome::NotRecorded, None)
+    );
+    assert_eq!(calls(&run(json!([part("output-denied", json!({}))]))), ["find_city({\"x\":1})!"]);
+    // As older versions write them.
+    let older = json!({"state": "result", "toolCallId": "c", "toolName": "find_city", "args": {"x": 1}, "result": 17});
+    let trace = run(json!([{"type": "tool-invocation", "toolInvocation": older}, text("Bern.")]));
+    assert_eq!(
+        (calls(&trace), trace.output.as_deref()),
+        (vec!["find_city({\"x\":1})".to_owned()], Some("Bern."))
+    );
+    let oldest = json!([{"role": "user", "content": "Q"}, {"role": "assistant", "content": "Bern.", "toolInvocations": [older]}]);
+    let trace = one(&[json!({"id": "t", "messages": oldest})]);
+    assert_eq!(
+        (calls(&trace), trace.output.as_deref()),
+        (vec!["find_city({\"x\":1})".to_owned()], Some("Bern."))
+    );
+}
+
+#[test]
+fn whole_conversations_under_one_id_are_runs() {
+    let call = |id: &str, name: &str| json!({"role": "assistant", "tool_calls": [{"id": id, "function": {"name": name, "arguments": "{}"}}]});
+    let result = |id: &str| json!({"role": "tool", "tool_call_id": id, "content": "r"});
+    let said = |text: &str| json!({"role": "assistant", "content": text});
+    let record = |rest: &[Value]| {
+        let messages = [
+            &[json!({"role": "system", "content": "S"}), json!({"role": "user", "content": "Q"})],
+            rest,
+        ]
+        .concat();
+        json!({"id": "t", "messages": messages})
+    };
+    // The second is longer, and may have the first call of the other as it was.
+    for (first, second) in [("1", "2"), ("1", "1")] {
+        let set = set(&[
+            record(&[call(first, "a"), result(first), said("one")]),
+            record(&[call(second, "a"), result(second), call("3", "b"), result("3"), said("two")]),
+            record(&[said("three")]),
+        ]);
+        let found: Vec<(u32, usize)> =
+            set.traces.iter().map(|trace| (trace.run, trace.calls.len())).collect();
+        assert_eq!(found, [(1, 1), (2, 2), (3, 0)]);
+        assert!(set.stats.notes.is_empty(), "{:?}", set.stats.notes);
+    }
+    // Each record has all that was said until then.
+    let steps = [call("1", "a"), result("1"), call("2", "b"), result("2"), said("done")];
+    let growing: Vec<Value> = (0..=steps.len()).map(|count| record(&steps[..count])).collect();
+    assert_eq!(calls(&one(&growing)), ["a({})", "b({})"]);
+    // Marks for the cache move to the last message.
+    let marked = |text: &str| json!({"role": "user", "content": [{"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}]});
+    let first = json!({"id": "t", "messages": [marked("Q")]});
+    assert_eq!(calls(&one(&[first, record(&steps)])), ["a({})", "b({})"]);
+}
+
+#[test]
+fn a_request_of_a_batch_that_was_not_made_has_failed() {
+    let body = json!({"model": "m", "messages": [{"role": "user", "content": "Q"}]});
+    let openai = |response: Value, error: Value| json!({"custom_id": "t", "body": body, "response": response, "error": error});
+    let anthropic = |result: Value| json!({"custom_id": "t", "params": body, "result": result});
+    let refused =
+        json!({"type": "error", "error": {"type": "invalid_request_error", "message": "too long"}});
+    for (line, class, message) in [
+        (
+            openai(Value::Null, json!({"code": "batch_expired", "message": "late"})),
+            "batch_expired",
+            "late",
+        ),
+        (
+            openai(
+                json!({"status_code": 400, "body": {"error": {"message": "bad", "type": "invalid", "code": null}}}),
+                Value::Null,
+            ),
+            "invalid",
+            "bad",
+        ),
+        (openai(json!({"status_code": 500, "body": null}), Value::Null), "status 500", ""),
+        (
+            anthropic(json!({"type": "errored", "error": refused})),
+            "invalid_request_error",
+            "too long",
+        ),
+        (anthropic(json!({"type": "expired"})), "expired", ""),
+    ] {
+        let set = set(std::slice::from_ref(&line));
+        let failed = set.traces[0].failed.clone().unwrap_or_else(|| panic!("{line}"));
+        assert_eq!((failed.class.as_str(), failed.message.as_str()), (class, message));
+        assert_eq!(counted(&set), "Counts({})");
+    }
+    let message = json!({"role": "assistant", "content": "Done."});
+    let made = openai(
+        json!({"status_code": 200, "body": {"choices": [{"message": message}]}}),
+        Value::Null,
+    );
+    assert_eq!(
+        (one(std::slice::from_ref(&made)).failed, one(&[made]).output.as_deref()),
+        (None, Some("Done."))
+    );
+}
+
+#[test]
+fn an_agent_that_a_tool_starts_may_call_that_tool_again() {
+    let tool = |id: &str| {
+        json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "delegate", "gen_ai.tool.call.id": id,
+        "gen_ai.tool.call.arguments": "{}", "gen_ai.tool.call.result": "r"})
+    };
+    let nested = |inner: Value, between: Value| {
+        one(&[
+            span("1", (10, 90), "execute_tool delegate", tool("c")),
+            span("2<1", (20, 80), "inside", between),
+            span("3<2", (30, 70), "execute_tool delegate", inner),
+        ])
+    };
+    assert_eq!(calls(&nested(tool("d"), json!({}))).len(), 2);
+    assert_eq!(calls(&nested(tool("c"), json!({}))).len(), 1);
+    let mut unnamed = tool("");
+    unnamed.as_object_mut().unwrap().shift_remove("gen_ai.tool.call.id");
+    assert_eq!(calls(&nested(unnamed.clone(), json!({}))).len(), 1);
+    let agent = json!({"gen_ai.operation.name": "invoke_agent"});
+    assert_eq!(calls(&nested(unnamed, agent)).len(), 2);
+}
+
+#[test]
+fn a_conversation_that_another_one_interrupts_is_refused() {
+    let call = json!({"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "a", "arguments": "{}"}}]});
+    let user = json!({"role": "user", "content": "Q"});
+    let result = json!({"role": "tool", "tool_call_id": "c", "content": "r"});
+    let done = json!({"role": "assistant", "content": "done"});
+    let exchange = |id: &str, request: &[Value], answer: &Value| json!({"id": id, "request": {"messages": request}, "response": {"choices": [{"message": answer}]}});
+    let first = |id: &str| exchange(id, std::slice::from_ref(&user), &call);
+    let second = |id: &str| exchange(id, &[user.clone(), call.clone(), result.clone()], &done);
+    // One after the other, twice.
+    let all = set(&[first("s"), second("s"), first("t"), second("t"), first("s"), second("s")]);
+    let found: Vec<(&str, usize)> =
+        all.traces.iter().map(|t| (t.id.as_str(), t.calls.len())).collect();
+    assert_eq!(found, [("s", 1), ("s", 1), ("t", 1)]);
+    let refused = |lines: &[Value]| refusal(lines).contains("another one interrupted");
+    assert!(refused(&[first("s"), first("t"), second("s"), second("t")]));
+    let later = |id: &str, after: &str| response(id, Some(after), json!([user]), json!([]));
+    let mut kept = [response("r1", None, json!([user]), json!([])), first("x"), later("r2", "r1")];
+    assert!(refused(&kept));
+    kept.swap(1, 2);
+    assert!(!refused(&kept));
 }

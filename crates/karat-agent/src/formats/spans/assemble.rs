@@ -23,6 +23,7 @@ use super::messages::{definitions, inputs, outputs};
 use crate::formats::dialog::{
     Dialog, Piece, answer, answer_in, is_empty_answer, is_open, pieces, structured,
 };
+use crate::formats::exact::restore;
 use crate::trace::{Arguments, CallMade, Expectation, Outcome, Trace, Turns};
 
 const CALLS_NOT_RECORDED: &str = "traces left out: a model called tools, and the exporter did not \
@@ -256,10 +257,23 @@ impl<'s> Tree<'s> {
     /// inside it.
     fn executed(&self, first: u128) -> Vec<(Option<String>, CallMade)> {
         let spans = self.spans;
+        // A tool can start an agent that calls the same tool, which is another call.
         let outer = |at: usize| {
-            let name = spans[at].tool_name();
-            let same = |outer: &usize| spans[*outer].is_tool() && spans[*outer].tool_name() == name;
-            self.around(at).filter(same).last()
+            let (name, mut id, mut found) = (spans[at].tool_name(), spans[at].call_id(), None);
+            for outer in self.around(at) {
+                let span = &spans[outer];
+                if span.is_agent() {
+                    break;
+                }
+                if span.is_tool() && span.tool_name() == name {
+                    let other = span.call_id();
+                    if id.is_some() && other.is_some() && id != other {
+                        break;
+                    }
+                    (id, found) = (id.or(other), Some(outer));
+                }
+            }
+            found
         };
         let mut calls: BTreeMap<usize, (Option<String>, CallMade)> = BTreeMap::new();
         let mut inner = Vec::new();
@@ -381,7 +395,8 @@ impl Said {
                 match piece {
                     Piece::Answer(words) => text = Some(words),
                     Piece::Call { id, mut call } => {
-                        calls = true;
+                        // A model that still calls has not answered yet.
+                        (calls, text) = (true, None);
                         complete(span, id.as_deref(), &mut call);
                         let ids = &self.dialog.ids;
                         let here =
@@ -421,19 +436,25 @@ impl Said {
                     Piece::User(_) => {}
                 }
             }
-            // A model that still calls has not answered yet.
             match (calls, text) {
-                (true, _) => (self.dialog.output, self.answered) = (None, None),
-                (false, Some(text)) => {
-                    (self.dialog.output, self.answered) = (Some(text), Some(at));
-                }
+                (_, Some(text)) => (self.dialog.output, self.answered) = (Some(text), Some(at)),
+                (true, None) => (self.dialog.output, self.answered) = (None, None),
                 (false, None) => {}
+            }
+        }
+        // The requests have earlier calls, with other digits.
+        let is_answer =
+            |key: &str| !["input", "prompt", "request"].iter().any(|one| key.contains(one));
+        let events = span.events.iter().flat_map(|(_, attributes)| attributes);
+        for (key, value) in span.attributes.iter().chain(events) {
+            if let Some(text) = value.as_str().filter(|_| is_answer(key)) {
+                restore(text, &mut self.dialog.calls[before..]);
             }
         }
     }
 
-    /// Joins the results that the model of a span was given with the calls. Where an id was used several times, the last
-    /// result belongs to the last call before the span.
+    /// Joins the results that the model of a span was given with the calls. Where an id was used several times,
+    /// the last result belongs to the last call before the span.
     fn results(&mut self, by_id: &BTreeMap<String, Vec<usize>>, at: usize, results: Vec<Given>) {
         let (calls, origins) = (&mut self.dialog.calls, &self.origins);
         let of = |given: &Given| by_id.get(&given.id).map(Vec::as_slice).unwrap_or_default();
@@ -447,16 +468,23 @@ impl Said {
             }
         }
         let mut taken = BTreeSet::new();
+        // By id, the number of calls before the span, without those at the end that are taken.
+        let mut ends: BTreeMap<String, usize> = BTreeMap::new();
         for given in again.into_iter().rev() {
+            let all = of(&given);
+            let before = || all.partition_point(|number| origins[*number] < at);
+            let end = ends.entry(given.id.clone()).or_insert_with(before);
+            while *end > 0 && taken.contains(&all[*end - 1]) {
+                *end -= 1;
+            }
             let fits = |number: &&usize| {
                 let call = &calls[**number];
-                origins[**number] < at
-                    && !taken.contains(*number)
+                !taken.contains(*number)
                     && given.call.as_ref().is_none_or(|(name, arguments)| {
                         *name == call.name && agree(arguments, &call.arguments)
                     })
             };
-            let Some(number) = of(&given).iter().rev().find(fits).copied() else { continue };
+            let Some(number) = all[..*end].iter().rev().find(fits).copied() else { continue };
             taken.insert(number);
             if is_open(&calls[number]) {
                 answer(&mut calls[number], given.result, given.failed);

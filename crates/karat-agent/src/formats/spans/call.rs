@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::Span;
 use crate::formats::dialog::{arguments_of, plain_text, result_value, structured};
+use crate::formats::exact::restore_one;
 use crate::trace::{CallError, CallMade};
 
 const ARGUMENTS: [&str; 11] = [
@@ -113,13 +114,11 @@ impl Span {
         if let Some(server) = self.text(&["mcp.server.name", "karat.server"]) {
             call.server = Some(server.to_owned());
         }
-        let arguments = ARGUMENTS.iter().filter_map(|key| self.anywhere(&[key]));
-        call.arguments = arguments
-            .map(structured)
-            .filter(|found| !is_schema(found))
-            .map(|found| arguments_of(unwrapped(&found)))
-            .next()
-            .unwrap_or_default();
+        let mut recorded = ARGUMENTS.iter().filter_map(|key| self.anywhere(&[key]));
+        if let Some(recorded) = recorded.find(|recorded| !is_schema(&structured(recorded))) {
+            call.arguments = arguments_of(unwrapped(&structured(recorded)));
+            recorded.as_str().iter().for_each(|text| restore_one(text, &mut call));
+        }
         call.result = self.anywhere(&RESULTS).map(result_value);
         let class = self.text(&["error.type"]).map(str::to_owned);
         let failed = self.text(&["tool.status", "gen_ai.tool.status"]) == Some("error");

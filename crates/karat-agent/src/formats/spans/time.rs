@@ -1,7 +1,7 @@
 //! Times as exporters write them.
 
-/// A count of nanoseconds, as a number or a string, or a time of day, in UTC unless it says otherwise. A number that can only be a time of
-/// this century in milliseconds or microseconds is one.
+/// A count of nanoseconds, as a number or a string, or a time of day, in UTC unless it says otherwise. A number
+/// that can only be a time of this century in milliseconds or microseconds is one.
 pub(in crate::formats) fn nanoseconds(raw: &str) -> u128 {
     const MILLIS: std::ops::Range<u128> = 100_000_000_000..100_000_000_000_000;
     const MICROS: std::ops::Range<u128> = 100_000_000_000_000..100_000_000_000_000_000;
