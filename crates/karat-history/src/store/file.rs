@@ -100,7 +100,7 @@ pub(super) fn failed(path: &Path) -> impl Fn(rusqlite::Error) -> HistoryError + 
     }
 }
 
-/// Returns whether an error is about what the file holds: broken pages, or values that no history has.
+/// Returns whether an error is about the contents of the file: broken pages, or values that no history has.
 fn is_damage(error: &rusqlite::Error) -> bool {
     use rusqlite::Error::{
         FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error,

@@ -567,10 +567,10 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
             let name = tool.name();
             result.why = Some(match technique {
                 Technique::Redirect => format!(
-                    "{name} asked for no page that redirects, so nothing shows what it does with a redirect"
+                    "{name} asked for no page that redirects, so its handling of a redirect is not known"
                 ),
                 _ => format!(
-                    "{name} called no address of this machine, so nothing shows what it does with the addresses \
+                    "{name} called no address of this machine, so nothing is known of its handling of the addresses \
                      of metadata"
                 ),
             });

@@ -114,7 +114,7 @@ impl<'t> Watch<'t> {
         published.exit(self.arguments.strict).map(drop)
     }
 
-    /// Waits until files differ from how they were, and no longer change. What a round wrote is not waited for.
+    /// Waits until files differ from how they were, and no longer change. Outputs of a round are not waited for.
     async fn next_change(
         &self,
         before: BTreeMap<PathBuf, State>,
@@ -138,7 +138,7 @@ impl<'t> Watch<'t> {
     }
 }
 
-/// What a round writes in the folder of the project, by the names under which [`files`] finds it.
+/// Outputs of a round in the folder of the project, by the names under which [`files`] finds it.
 struct Written {
     folders: BTreeSet<PathBuf>,
     files: BTreeSet<PathBuf>,
@@ -162,7 +162,7 @@ impl Written {
     }
 }
 
-/// The path in the folder, without links; none for the folder itself and for what is not in it.
+/// The path in the folder, without links; none for the folder itself and for paths outside of it.
 fn within(folder: &Path, path: &Path) -> Option<PathBuf> {
     let path = destination(path);
     let below = path.strip_prefix(destination(folder)).ok()?;
@@ -269,7 +269,7 @@ mod tests {
         for out in [Path::new("reports"), Path::new("sub/../reports"), &reports] {
             assert!(written(out).folders.contains(&reports), "{}", out.display());
         }
-        // The folder of the project itself is watched; only what is written in it is not.
+        // The folder of the project itself is watched; only outputs in it are not.
         let here = written(Path::new("."));
         assert_eq!(here.folders, [folder.path().join("journal")].into());
         assert!(here.files.contains(&folder.path().join("report.html")), "{:?}", here.files);

@@ -77,7 +77,7 @@ impl Runner {
         if !measured.iter().any(|exit| ran.code == Some(i32::from(exit.code()))) {
             return Err(ran.failure(folder));
         }
-        // What this run printed, and not the file: a run that ends early leaves the report of an earlier one.
+        // The output of this run, and not the file: a run that ends early leaves the report of an earlier one.
         let check = parse_check(Path::new(answers::LAST), &ran.stdout);
         let check = check.map_err(|_| ran.failure(folder))?;
         Ok(answers::summary(&check, answers::LAST))
