@@ -81,7 +81,7 @@ impl Hasher for Hashed {
     }
 }
 
-/// Where each fingerprint was first. The table that is looked up in no order has nothing but numbers, so that it
+/// The first place of each fingerprint. The table that is looked up in no order has nothing but numbers, so that it
 /// fits into the cache of a processor; and little memory is touched for the first time, which takes longer than
 /// the looking up.
 #[derive(Default)]
