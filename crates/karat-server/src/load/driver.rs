@@ -293,13 +293,16 @@ mod tests {
     #[cfg_attr(karat_portable, ignore = "the time is not known")]
     fn work_is_counted_as_processor_time() {
         let before = karat_io::platform::cpu_time().unwrap();
-        let mut sum = 0_u64;
-        for number in 0..20_000_000_u64 {
-            sum = std::hint::black_box(sum.wrapping_mul(31).wrapping_add(number));
-        }
-        let spent = karat_io::platform::cpu_time().unwrap().saturating_sub(before);
-        // Twenty million multiplications take longer than this on any machine.
-        assert!(spent > Duration::from_millis(5), "{spent:?}");
+        // Some systems count in ticks, and a process can be lucky for a few of them.
+        let has_counted = (0..100).any(|_| {
+            let mut sum = 0_u64;
+            for number in 0..20_000_000_u64 {
+                sum = std::hint::black_box(sum.wrapping_mul(31).wrapping_add(number));
+            }
+            let spent = karat_io::platform::cpu_time().unwrap().saturating_sub(before);
+            spent > Duration::from_millis(5)
+        });
+        assert!(has_counted);
     }
 
     #[test]
