@@ -297,7 +297,7 @@ pub(super) struct Conversations {
 }
 
 impl Conversations {
-    /// Returns whether an exchange goes on with a conversation that is no longer open. Each of its parts would
+    /// Returns whether an exchange continues a conversation that was closed. Each of its parts would
     /// count as a run.
     fn is_interrupted(&self, next: &Conversation) -> bool {
         let key = |one: &Conversation| (one.trace.id.clone(), one.trace.run);

@@ -7,7 +7,7 @@ use karat_core::report::Item;
 use karat_metrics::MetricId;
 
 use super::attacks::{ATTACKS, KnownAttack};
-use super::runner::AttackResult;
+use super::result::AttackResult;
 
 /// The metric.
 pub(super) const HELD: MetricId = MetricId::known("attacks_held");

@@ -85,7 +85,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::super::items::item;
-    use super::super::runner::AttackResult;
+    use super::super::result::AttackResult;
     use super::*;
 
     fn result(attack: &str, tool: &str, parameter: &str, status: AttackStatus) -> Item {

@@ -10,7 +10,6 @@ use karat_core::expect::Answer;
 use karat_core::observed::{AttackEvidence, AttackStatus};
 use karat_io::text::clip;
 use karat_mcp::{Definition, ServerSpec};
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::attacks::{KnownAttack, Technique};
@@ -21,12 +20,13 @@ use super::judgement::{
     goes_there, is_held, is_refused_as_invalid, looks_at_files, proven, side_effect,
 };
 use super::listener::REDIRECTING;
-use super::parameters::Parameter;
+use super::result::{AttackResult, Unreached};
+use super::target::AttackTarget;
 use crate::fuzz::generate::plainest;
 use crate::observation::Outcome;
 use crate::probe::destructive_tools::may_change;
 use crate::probe::known_inputs::{Openings, Successes};
-use crate::probe::live::{CallResult, Flooded, LiveServer, REBOUND_HOST, Rebound};
+use crate::probe::live::{CallResult, Flooded, REBOUND_HOST, Rebound};
 use crate::probe::reaction::{INVALID_PARAMS, Reaction, failure_of, words_of};
 use crate::probe::replay;
 use crate::probe::stop::Deadline;
@@ -44,165 +44,6 @@ const SHORTEST_ECHO: usize = 6;
 
 /// The time that a server has to work through the calls of a flood.
 const BACKLOG: Duration = Duration::from_secs(60);
-
-/// The attack target: a live server or a simulated one.
-pub(super) trait AttackTarget {
-    /// Makes one call.
-    fn call(
-        &self,
-        tool: &str,
-        attempt: &Attempt,
-    ) -> impl Future<Output = Result<CallResult, String>> + Send;
-
-    /// Makes many calls at once; returns the state of the server afterwards, and what was seen.
-    fn flood(
-        &self,
-        tool: &str,
-        arguments: &Map<String, Value>,
-        count: usize,
-        limit: Duration,
-    ) -> impl Future<Output = Result<(Flooded, String), String>> + Send;
-
-    /// Opens a session as a page of another site would whose name leads to the server.
-    fn rebind(&self) -> impl Future<Output = Rebound> + Send;
-}
-
-impl AttackTarget for LiveServer {
-    /// A connection that failed does not mean that the server went down with it, so that is checked.
-    async fn call(&self, tool: &str, attempt: &Attempt) -> Result<CallResult, String> {
-        let mut called = LiveServer::call(self, tool, &attempt.arguments).await?;
-        if let Outcome::Transport { why } = &called.outcome
-            && !why.starts_with("HTTP status")
-            && !self.is_alive().await
-        {
-            called.outcome = Outcome::Crash { why: why.clone() };
-            self.renew().await;
-        }
-        Ok(called)
-    }
-
-    async fn flood(
-        &self,
-        tool: &str,
-        arguments: &Map<String, Value>,
-        count: usize,
-        limit: Duration,
-    ) -> Result<(Flooded, String), String> {
-        // The flood is not to blame for what an earlier call did to the server.
-        if !self.is_alive().await {
-            self.renew().await;
-        }
-        let flooded = LiveServer::flood(self, tool, arguments, count, limit).await?;
-        let seconds = self.call_timeout().as_secs_f64();
-        // The number of answers may differ between runs; whether the server survives may not.
-        let saw = match &flooded {
-            Flooded::Answered => "the server answered afterwards".to_owned(),
-            Flooded::Ended { how, has_cancelled: false } => {
-                format!("the server ended under the calls: {how}")
-            }
-            Flooded::Ended { how, has_cancelled: true } => format!(
-                "the server ended after calls without an answer within {seconds} s were cancelled: {how}"
-            ),
-            Flooded::Silent => format!(
-                "the server did not answer a ping for {} s afterwards",
-                limit.max(self.call_timeout()).as_secs_f64()
-            ),
-        };
-        Ok((flooded, saw))
-    }
-
-    async fn rebind(&self) -> Rebound {
-        LiveServer::rebind(self).await
-    }
-}
-
-/// The result of one attack through one parameter.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct AttackResult {
-    /// The attack.
-    pub attack: String,
-    /// The tool; empty if the attack is on the server as a whole.
-    pub tool: String,
-    /// The parameter, if the attack goes through one.
-    pub parameter: Option<String>,
-    /// The place of the parameter in the tool's definition, as a JSON pointer.
-    pub at: String,
-    /// The status.
-    pub status: AttackStatus,
-    /// The number of attempts.
-    pub attempts: u64,
-    /// The attempt that worked, or the last one.
-    pub evidence: Option<AttackEvidence>,
-    /// The reason if it was not executed or does not apply.
-    pub why: Option<String>,
-    /// True if it was not executed because the tool stopped working during the run.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub has_stopped: bool,
-    /// A command line that makes the attack again.
-    pub again: String,
-}
-
-impl AttackResult {
-    fn new(attack: &KnownAttack, tool: &str, parameter: Option<&Parameter>) -> AttackResult {
-        let at = parameter.map(|parameter| {
-            let name = parameter.outer.replace('~', "~0").replace('/', "~1");
-            format!("/inputSchema/properties/{name}")
-        });
-        AttackResult {
-            attack: attack.id().to_owned(),
-            tool: tool.to_owned(),
-            parameter: parameter.map(|parameter| parameter.name.clone()),
-            at: at.unwrap_or_default(),
-            status: AttackStatus::NotExecuted,
-            attempts: 0,
-            evidence: None,
-            why: None,
-            has_stopped: false,
-            again: String::new(),
-        }
-    }
-
-    /// Notes that attempts proved nothing.
-    fn set_unreached(&mut self, unreached: Unreached) {
-        self.status = AttackStatus::NotExecuted;
-        self.why = Some(unreached.why(&self.tool));
-        self.has_stopped = unreached == Unreached::Stopped;
-    }
-
-    /// The id of the item in the report.
-    #[must_use]
-    pub(crate) fn id(&self) -> String {
-        if self.tool.is_empty() {
-            return self.attack.clone();
-        }
-        let through = self.parameter.iter().map(|parameter| format!("/{parameter}"));
-        format!("{}/{}{}", self.attack, self.tool, through.collect::<String>())
-    }
-}
-
-/// The way in which a tool fails, so that attempts which fail like it prove nothing.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Unreached {
-    /// It fails with plain arguments too, and did not before.
-    Stopped,
-    /// It fails with plain arguments too, and always did.
-    FailsAlike,
-}
-
-impl Unreached {
-    fn why(self, tool: &str) -> String {
-        match self {
-            Unreached::Stopped => format!(
-                "{tool} stopped working: it fails with plain arguments now, in the same words as with the \
-                 attack, and did not before"
-            ),
-            Unreached::FailsAlike => format!(
-                "{tool} fails in the same words with and without the attack, so nothing shows that it came \
-                 through; give valid values with --set NAME=VALUE or --from-recording FILE"
-            ),
-        }
-    }
-}
 
 /// Proofs of an attempt that may still turn up.
 struct Pending {

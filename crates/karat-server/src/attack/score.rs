@@ -15,7 +15,7 @@ use karat_metrics::MetricId;
 use super::Attack;
 use super::attacks::{Class, KnownAttack};
 use super::items::{HELD, item, known};
-use super::runner::AttackResult;
+use super::result::AttackResult;
 use crate::probe::live::not_about;
 use crate::probe::{findings_check, rate, waivers};
 

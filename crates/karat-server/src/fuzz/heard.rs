@@ -187,7 +187,7 @@ mod tests {
         let (counts, unrelated) = counted(&[heard(true, &fine), refused.clone()]);
         assert_eq!((counts.invalid, counts.invalid_refused, unrelated), (1, 1, 0));
         // A tool that never worked, and one whose valid inputs fail so too, show nothing.
-        let absent = heard(true, &internal("there is no such file"));
+        let absent = heard(true, &internal("no such file"));
         let (counts, unrelated) = counted(&[absent, refused.clone()]);
         assert_eq!((counts.invalid, unrelated), (0, 2));
         let same = heard(true, &internal("Invalid arguments"));

@@ -95,7 +95,7 @@ impl<'t> Watch<'t> {
         let plan = self.choice.load(Baselines::Needed)?;
         self.written = Written::by(&self.choice, &self.arguments, Some(&plan));
         let mut plan = measuring::select(plan, &self.arguments, self.evaluation.as_ref())?;
-        // Of an entry that is no longer in the project, no result is kept.
+        // Results of entries that were removed from the project are dropped.
         let mut kept: BTreeSet<String> = plan.entries.iter().map(path_of).collect();
         let known: BTreeSet<String> =
             self.kept.reports.iter().map(|one| entry_path(&one.evaluation, &one.name)).collect();
