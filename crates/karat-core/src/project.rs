@@ -239,9 +239,7 @@ impl<E: Evaluation> AnyEntry for Entry<E> {
     }
 
     fn reads(&self) -> Vec<PathBuf> {
-        let mut reads = E::reads(&self.config);
-        reads.extend(self.common.baseline.clone());
-        reads
+        reads::<E>(&self.common, &self.config)
     }
 
     fn writes(&self) -> Vec<PathBuf> {
@@ -273,6 +271,65 @@ impl<E: Evaluation> AnyEntry for Entry<E> {
     }
 }
 
+/// An entry whose data has nothing to measure, such as a file of traces without a trace. It fails as one whose
+/// system does not start: the others of the project are measured.
+struct Unmeasurable<E: Evaluation> {
+    common: Common,
+    config: E::Config,
+    why: String,
+}
+
+impl<E: Evaluation> Unmeasurable<E> {
+    fn error(&self) -> EvalError {
+        EvalError::NothingMeasured(self.why.clone())
+    }
+}
+
+impl<E: Evaluation> AnyEntry for Unmeasurable<E> {
+    fn kind(&self) -> Kind {
+        E::KIND
+    }
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn dataset(&self) -> DatasetRef {
+        DatasetRef::default()
+    }
+
+    fn reads(&self) -> Vec<PathBuf> {
+        reads::<E>(&self.common, &self.config)
+    }
+
+    fn computes(&self) -> Option<Computes> {
+        None
+    }
+
+    fn run<'a>(&'a self, _: &'a RunContext<'a>) -> Running<'a> {
+        Box::pin(async { Err(self.error()) })
+    }
+
+    fn whole(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn run_part<'a>(&'a self, _: &'a RunContext<'a>, _: Partition) -> RunningPart<'a> {
+        Box::pin(async { Err(self.error()) })
+    }
+
+    fn merge<'a>(&'a self, _: &'a RunContext<'a>, _: &'a [PartFile]) -> Running<'a> {
+        Box::pin(async { Err(self.error()) })
+    }
+}
+
+/// The files and folders that an entry names.
+fn reads<E: Evaluation>(common: &Common, config: &E::Config) -> Vec<PathBuf> {
+    let mut reads = E::reads(config);
+    reads.extend(common.baseline.clone());
+    reads
+}
+
 fn not_divided() -> EvalError {
     EvalError::config("this entry is measured as a whole")
 }
@@ -283,6 +340,8 @@ type Make = for<'t> fn(TomlTable<'t>, &Root<'_>) -> Result<Located, EntryError>;
 /// An entry, and where its gate is written.
 struct Located {
     entry: Box<dyn AnyEntry>,
+    /// True if its data has nothing to measure, and so nothing to compare with its gate and baseline.
+    unmeasurable: bool,
     lines: GateLines,
 }
 
@@ -396,8 +455,17 @@ fn make<E: Evaluation>(table: TomlTable<'_>, root: &Root<'_>) -> Result<Located,
     common.validate().map_err(wrong)?;
     E::check(&config, &mut common).map_err(wrong)?;
     common.gate.validate().map_err(ruled)?;
-    let data = E::load(&config, &common, root).map_err(wrong)?;
-    Ok(Located { entry: Box::new(Entry::<E> { common, config, data }), lines })
+    match E::load(&config, &common, root) {
+        Ok(data) => {
+            let entry = Box::new(Entry::<E> { common, config, data });
+            Ok(Located { entry, unmeasurable: false, lines })
+        }
+        Err(error) if error.is_not_measured() => {
+            let entry = Box::new(Unmeasurable::<E> { common, config, why: error.to_string() });
+            Ok(Located { entry, unmeasurable: true, lines })
+        }
+        Err(error) => Err(wrong(error)),
+    }
 }
 
 /// An entry with its baseline.
@@ -447,8 +515,6 @@ pub enum ProjectError {
         entry: String,
         /// The mistake.
         message: String,
-        /// True if the input is valid and a system or its data is not there.
-        not_measured: bool,
     },
     /// The project has no entries.
     #[error("{}: the project has no entries; create a starter project with `karat init`", path.display())]
@@ -584,7 +650,6 @@ fn in_file(path: &Path, error: EntryError) -> ProjectError {
             path: path.to_owned(),
             line,
             entry: name,
-            not_measured: error.is_not_measured(),
             message: error.to_string(),
         },
     }
@@ -592,22 +657,19 @@ fn in_file(path: &Path, error: EntryError) -> ProjectError {
 
 fn wrong(path: &Path, entry: &str, message: impl std::fmt::Display) -> ProjectError {
     let (path, entry) = (path.to_owned(), entry.to_owned());
-    ProjectError::Entry {
-        path,
-        line: None,
-        entry,
-        message: message.to_string(),
-        not_measured: false,
-    }
+    ProjectError::Entry { path, line: None, entry, message: message.to_string() }
 }
 
 fn planned(
     root: &Root<'_>,
     path: &Path,
-    Located { entry, lines }: Located,
+    Located { entry, unmeasurable, lines }: Located,
     settings: Option<Digest>,
     baselines: Baselines,
 ) -> Result<Planned, ProjectError> {
+    if unmeasurable {
+        return Ok(Planned { entry, baseline: None, settings });
+    }
     let common = entry.common();
     let bad = |error: &dyn std::fmt::Display| wrong(path, &common.name, error);
     let ruled = |error: GateError| ProjectError::Entry {
@@ -615,7 +677,6 @@ fn planned(
         line: lines.of_error(&error),
         entry: common.name.clone(),
         message: error.to_string(),
-        not_measured: false,
     };
     if let Some(computes) = entry.computes() {
         check_gate(&common.gate, &computes).map_err(ruled)?;

@@ -48,11 +48,6 @@ impl Stop {
         Stop { exit: Exit::BadInput, message: message.to_string(), resumable: false }
     }
 
-    /// The error of an evaluation that did not run: the system failed, or the input is invalid.
-    fn of(error: &dyn std::fmt::Display, not_measured: bool) -> Stop {
-        if not_measured { Stop::not_measured(error) } else { Stop::bad_input(error) }
-    }
-
     pub(crate) fn not_measured(message: impl std::fmt::Display) -> Stop {
         Stop { exit: Exit::NotMeasured, message: message.to_string(), resumable: false }
     }
@@ -79,13 +74,16 @@ impl From<std::io::Error> for Stop {
 
 impl From<EvalError> for Stop {
     fn from(error: EvalError) -> Stop {
-        Stop { resumable: error.is_resumable(), ..Stop::of(&error, error.is_not_measured()) }
+        let stop = match error.is_not_measured() {
+            true => Stop::not_measured(&error),
+            false => Stop::bad_input(&error),
+        };
+        Stop { resumable: error.is_resumable(), ..stop }
     }
 }
 
 impl From<ProjectError> for Stop {
     fn from(error: ProjectError) -> Stop {
-        let not_measured = matches!(error, ProjectError::Entry { not_measured: true, .. });
-        Stop::of(&error, not_measured)
+        Stop::bad_input(error)
     }
 }

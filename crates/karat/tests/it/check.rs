@@ -224,6 +224,32 @@ fn a_mistyped_label_an_empty_dataset_and_a_crossed_rule_are_bad_input() {
 }
 
 #[test]
+fn an_entry_with_nothing_to_score_is_not_measured_and_the_others_are() {
+    let scratch = Scratch::new();
+    let call = r#"{"id": "t", "calls": [{"name": "a", "arguments": {}}], "expect": {"calls": [{"name": "a", "arguments": {}}]}}"#;
+    scratch.write("full.jsonl", call);
+    scratch.write("empty.jsonl", "");
+    let gate = "gate = { metrics = { recall = { min = 1.0 } } }\nbaseline = \"base.json\"";
+    let project = format!(
+        "[[agent]]\nname = \"empty\"\ntraces = [\"empty.jsonl\"]\n{gate}\n\
+         [[agent]]\nname = \"full\"\ntraces = [\"full.jsonl\"]\n"
+    );
+    scratch.write("karat.toml", &project);
+    let ran = scratch.karat(&["check"]).expect(3);
+    assert!(ran.stdout.contains("nothing to score"), "{}", ran.stdout);
+    let report: serde_json::Value =
+        serde_json::from_str(&scratch.read("karat-report/report.json")).unwrap();
+    assert_eq!(report["reports"][0]["name"], "full");
+    assert_eq!(report["not_measured"][0]["name"], "empty");
+    for part in ["hash:1/2", "hash:2/2"] {
+        let out = part.replace([':', '/'], "-");
+        scratch.karat(&["check", "--partition", part, "--out", &out]).expect(3);
+    }
+    let merged = scratch.karat(&["merge", "hash-1-2", "hash-2-2"]).expect(3);
+    assert!(merged.stdout.contains("nothing to score"), "{}", merged.stdout);
+}
+
+#[test]
 fn an_adapter_of_another_shape_is_stopped_after_five_answers() {
     let scratch = Scratch::new();
     let query = |n: usize| {

@@ -115,9 +115,12 @@ fn a_check_that_measures_nothing_does_not_answer_with_the_report_of_an_earlier_o
     assert_eq!(structured(&scratch, &run, "karat_check", &json!({}))["verdict"], "pass");
     scratch.write("traces.jsonl", "");
     scratch.write("karat.toml", "[[agent]]\nname = \"a\"\ntraces = [\"traces.jsonl\"]\n");
-    scratch.karat(&["check"]).expect(3);
+    let empty = structured(&scratch, &run, "karat_check", &json!({}));
+    assert!(empty.to_string().contains("nothing to score"), "{empty}");
+    assert_ne!(empty["verdict"], "pass");
+    scratch.write("traces.jsonl", "no trace");
     let said = refused(&scratch, &run, "karat_check", &json!({}));
-    assert!(said.contains("nothing to score"), "{said}");
+    assert!(said.contains("traces.jsonl"), "{said}");
 }
 
 #[test]
