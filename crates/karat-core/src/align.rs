@@ -27,6 +27,23 @@ pub(crate) struct Aligned<'a> {
     pub(crate) depth: Option<Depth>,
 }
 
+impl Aligned<'_> {
+    /// The metrics of both measurements that cannot be taken over the items that they share.
+    pub(crate) fn over_fewer(&self, before: &Baseline, after: &Report) -> Option<NotCompared> {
+        let defined = |id: &str| before.metric(id).is_some_and(|metric| metric.value.is_some());
+        let metrics: Vec<MetricId> = after
+            .metrics
+            .iter()
+            .filter(|metric| metric.value.is_some() && defined(&metric.id))
+            .filter(|metric| self.before.metric(&metric.id).is_none())
+            .map(|metric| metric.id.clone())
+            .collect();
+        let reason =
+            "not all items are the same, and these are not means of their scores".to_owned();
+        (!metrics.is_empty()).then_some(NotCompared { metrics, reason })
+    }
+}
+
 /// Brings two measurements to their shared items.
 ///
 /// # Errors

@@ -16,7 +16,9 @@ use crate::baseline::Baseline;
 use crate::dataset::DataChange;
 use crate::kind::Kind;
 use crate::paired::{Headlines, ItemScores, Pair, Paired, ROUNDING, scores};
-use crate::report::{Better, Comparison, Delta, Interval, Item, Report, Scores, SystemRef};
+use crate::report::{
+    Better, Comparison, Delta, Interval, Item, NotCompared, Report, Scores, SystemRef,
+};
 pub use crate::slice_key::SliceKey;
 use karat_io::text::{count, first_few, printable};
 
@@ -99,6 +101,7 @@ pub fn compare(
     slices: &[SliceKey],
 ) -> Result<Comparison, CompareError> {
     let aligned = align(before, after)?;
+    let over_fewer = aligned.over_fewer(before, after);
     let (before, after) = (aligned.before.as_ref(), aligned.after.as_ref());
     let can = |id: &str| !aligned.depth.is_some_and(|depth| depth.affects(id));
     let both = |id: &str| before.metric(id).is_some();
@@ -130,10 +133,14 @@ pub fn compare(
             "{} {} on {} {}",
             before.evaluation, before.name, before.dataset.id, before.dataset.version
         ),
-        not_compared: aligned.depth.and_then(|depth| {
-            let ids = after.metrics.iter().map(|metric| &metric.id);
-            depth.not_compared(ids.filter(|id| both(id)))
-        }),
+        not_compared: {
+            let ids = after.metrics.iter().map(|metric| &metric.id).filter(|id| both(id));
+            let by_depth = aligned.depth.and_then(|depth| depth.not_compared(ids));
+            by_depth.into_iter().chain(over_fewer).reduce(|one, other| NotCompared {
+                metrics: [one.metrics, other.metrics].concat(),
+                reason: format!("{}; {}", one.reason, other.reason),
+            })
+        },
         changed: changed(before, after),
         before: earlier_scores(before, after, &deltas),
         deltas,
@@ -193,8 +200,10 @@ fn found(before: &Baseline, after: &Report) -> Vec<String> {
 
 /// The earlier scores of the items that moved, as far as they differ.
 fn earlier_scores(before: &Baseline, after: &Report, deltas: &[Delta]) -> BTreeMap<String, Scores> {
-    let moved: BTreeSet<&String> =
-        deltas.iter().flat_map(|delta| delta.worsened.iter().chain(&delta.improved)).collect();
+    let moved: BTreeSet<&String> = deltas
+        .iter()
+        .flat_map(|delta| delta.worsened.iter().chain(&delta.improved).chain(&delta.lost))
+        .collect();
     let now: BTreeMap<&String, &Item> = after.items.iter().map(|item| (&item.id, item)).collect();
     let mut scores = BTreeMap::new();
     for item in before.items.iter().filter(|item| moved.contains(&item.id)) {

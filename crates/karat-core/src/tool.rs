@@ -200,8 +200,7 @@ fn read<T: DeserializeOwned + Send>(
     text: &str,
     format: Format,
 ) -> Result<RawCorpus<T>, InputError> {
-    let alone = format == Format::JsonLines || text.trim_start().starts_with('[');
-    match alone {
+    match format.is_list(text) {
         true => {
             Ok(RawCorpus { version: None, server: None, tools: input::parse(path, text, format)? })
         }

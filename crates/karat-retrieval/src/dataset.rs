@@ -267,10 +267,8 @@ impl Builder {
     }
 
     fn add_golden(&mut self, path: &Path, text: &str) -> Result<(), InputError> {
-        let alone = text.trim_start().starts_with('[');
         let queries: Vec<RawQuery> = match format(path)? {
-            Format::JsonLines => input::parse_json_lines_text(path, text, &Limits::default())?,
-            Format::Json if alone => input::parse_json_text(path, text)?,
+            format if format.is_list(text) => input::parse(path, text, format)?,
             format => {
                 let golden: RawGolden = input::parse(path, text, format)?;
                 self.versions.golden = golden.version;

@@ -40,4 +40,36 @@ impl Format {
             _ => None,
         }
     }
+
+    /// Returns whether text in this format is a list, as far as its beginning shows.
+    ///
+    /// ```
+    /// use karat_io::input::Format;
+    ///
+    /// assert!(Format::Json.is_list(" [1]"));
+    /// assert!(Format::Yaml.is_list("# Tools.\n---\n- name: a\n"));
+    /// assert!(!Format::Yaml.is_list("tools:\n- name: a\n"));
+    /// ```
+    #[must_use]
+    pub fn is_list(self, text: &str) -> bool {
+        match self {
+            Self::Json => text.trim_start().starts_with('['),
+            Self::JsonLines => true,
+            Self::Yaml => {
+                let first = text.lines().map(content).find(|line| {
+                    let blank = line.is_empty() || line.trim_end() == "---";
+                    !blank && !line.starts_with(['#', '%'])
+                });
+                first.is_some_and(|line| {
+                    line == "-" || line.starts_with("- ") || line.starts_with('[')
+                })
+            }
+            Self::Toml => false,
+        }
+    }
+}
+
+/// A line of YAML without the mark that a document starts there.
+fn content(line: &str) -> &str {
+    line.strip_prefix("--- ").unwrap_or(line).trim_start()
 }

@@ -42,6 +42,7 @@ pub(crate) fn worsened<'r>(report: &'r Report, metric: &str, ids: &[String]) -> 
         .collect();
     let loss = |one: &Moved<'_>| match (one.before, one.now) {
         (Some(before), Some(now)) => sign * (now - before),
+        (Some(_), None) => f64::NEG_INFINITY,
         _ => 0.0,
     };
     moved.sort_by(|a, b| loss(a).total_cmp(&loss(b)).then_with(|| a.by_rank(b)));
@@ -168,6 +169,19 @@ pub(crate) fn described(item: &Item) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// The items that got worse by a metric: those that failed, which have no score now, and those with a
+/// worse score.
+pub fn got_worse<'r>(report: &'r Report, delta: &'r Delta) -> Vec<&'r str> {
+    let failed: BTreeSet<&str> = report
+        .items
+        .iter()
+        .filter(|item| item.error.is_some())
+        .map(|item| item.id.as_str())
+        .collect();
+    let lost = delta.lost.iter().map(String::as_str).filter(|id| failed.contains(id));
+    lost.chain(delta.worsened.iter().map(String::as_str)).collect()
+}
+
 /// The items of an entry that got worse: first those that the check names, then those that got worse by
 /// other metrics alone. Each item is there once.
 pub fn worse(report: &Report, style: Style) -> String {
@@ -181,15 +195,19 @@ pub fn worse(report: &Report, style: Style) -> String {
     all.sort_by_key(|delta| select::place(&delta.metric));
     let mut listed: BTreeSet<&str> = BTreeSet::new();
     for delta in explaining.into_iter().chain(all) {
-        let fresh = delta.worsened.iter().filter(|id| !listed.contains(id.as_str()));
-        let fresh: Vec<String> = fresh.cloned().collect();
+        let down = got_worse(report, delta);
+        let fresh = down.iter().filter(|id| !listed.contains(**id)).map(|id| (*id).to_owned());
+        let fresh: Vec<String> = fresh.collect();
         if fresh.is_empty() {
             continue;
         }
         let slice = delta.slice.iter().map(|slice| format!(" on {slice}")).collect::<String>();
         let (worse, better) = (delta.worsened.len(), delta.improved.len());
         let mut head = format!("{}{slice}: {worse} worse, {better} better", delta.metric);
-        if fresh.len() < worse {
+        if down.len() > worse {
+            let _ = write!(head, ", {} failed", down.len() - worse);
+        }
+        if fresh.len() < down.len() {
             let _ = write!(head, "; not listed above: {}", fresh.len());
         }
         let _ = writeln!(text, "{}", style.strong(&printable(&head)));
@@ -200,7 +218,7 @@ pub fn worse(report: &Report, style: Style) -> String {
         if moved.len() > LISTED {
             let _ = writeln!(text, "  and {} more in the report", moved.len() - LISTED);
         }
-        listed.extend(delta.worsened.iter().map(String::as_str));
+        listed.extend(down);
     }
     if listed.is_empty() {
         let why = match report.comparison {

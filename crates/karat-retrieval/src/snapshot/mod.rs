@@ -147,8 +147,7 @@ impl Snapshot {
     fn add(&mut self, path: &Path, text: &str) -> Result<(), InputError> {
         let format =
             Format::of(path).ok_or_else(|| InputError::UnknownFormat { path: path.to_owned() })?;
-        let alone = format == Format::JsonLines || text.trim_start().starts_with('[');
-        let raw = match alone {
+        let raw = match format.is_list(text) {
             true => RawFile { server: None, tools: input::parse(path, text, format)? },
             false => input::parse(path, text, format)?,
         };

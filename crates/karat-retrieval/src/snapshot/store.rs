@@ -62,13 +62,13 @@ pub struct Source<'a> {
     pub golden: Golden<'a>,
 }
 
-/// The source of the queries and groups of a new version. Those in the snapshot take precedence.
+/// The source of the queries and groups of a new version.
 pub enum Golden<'a> {
-    /// From the version before, if there is one.
+    /// From the snapshot, or else from the version before, if there is one.
     Previous,
     /// From a dataset folder that has golden/ and perhaps groups/, or from a folder of golden files.
     Folder(&'a Path),
-    /// There shall be none.
+    /// From the snapshot alone.
     None,
 }
 
@@ -163,6 +163,19 @@ pub fn next_version(
     Ok(Outcome::Made(Box::new(Made { folder, manifest, since })))
 }
 
+impl Golden<'_> {
+    /// Returns whether queries or groups of the snapshot itself, by their folder, go into the version.
+    fn keeps(&self, part: &str) -> bool {
+        match self {
+            Golden::Folder(folder) => part == "groups" && !folder.join(part).is_dir(),
+            Golden::Previous | Golden::None => true,
+        }
+    }
+}
+
+/// The folders of a version besides that of its tools.
+const ABOUT_TOOLS: [&str; 2] = ["golden", "groups"];
+
 /// Copies the snapshot and the queries. Gives back when it was captured and from how many servers.
 fn copy_all(
     source: &Source<'_>,
@@ -174,7 +187,8 @@ fn copy_all(
     let mut origin = String::new();
     for file in plain_files(source.snapshot)? {
         let below = file.strip_prefix(source.snapshot).unwrap_or(&file);
-        if below == Path::new(MANIFEST) {
+        let is_left_out = |part: &&str| below.starts_with(part) && !source.golden.keeps(part);
+        if below == Path::new(MANIFEST) || ABOUT_TOOLS.iter().any(is_left_out) {
             continue;
         }
         if below == Path::new(PROVENANCE) {
@@ -193,7 +207,7 @@ fn copy_all(
         (Golden::Previous, Some(version)) => Some(dataset.join(version.to_string())),
         (Golden::Previous, None) | (Golden::None, _) => None,
     };
-    for part in ["golden", "groups"] {
+    for part in ABOUT_TOOLS {
         let Some(folder) = &golden else { continue };
         let below = folder.join(part);
         // A folder of queries may be given by itself.
@@ -404,5 +418,32 @@ mod tests {
         let source = Source { snapshot: &root.join("2"), golden: Golden::None };
         next_version(&root.join("data"), &source, "CC0-1.0", "Made.").unwrap();
         assert!(!root.join("data/v2/golden").exists());
+    }
+
+    #[test]
+    fn queries_that_were_named_replace_those_of_the_snapshot() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        write(&root.join("1"), &snapshot("one"), &provenance("monday")).unwrap();
+        let query = |text: &str| {
+            format!(
+                r#"{{"id": "q", "query": "{text}", "labels": [{{"tool_id": "s p/1:a", "relevance": 2}}]}}"#
+            )
+        };
+        for (folder, text) in [("1/golden", "of the snapshot"), ("named", "that was named")] {
+            fs::create_dir(root.join(folder)).unwrap();
+            fs::write(root.join(folder).join(format!("{}.jsonl", &folder[..1])), query(text))
+                .unwrap();
+        }
+        let named = root.join("named");
+        for (golden, version, text) in [
+            (Golden::None, "v1/golden/1.jsonl", "of the snapshot"),
+            (Golden::Folder(&named), "v2/golden/n.jsonl", "that was named"),
+        ] {
+            let source = Source { snapshot: &root.join("1"), golden };
+            next_version(&root.join("data"), &source, "CC0-1.0", "Made.").unwrap();
+            assert_eq!(fs::read_to_string(root.join("data").join(version)).unwrap(), query(text));
+        }
+        assert_eq!(fs::read_dir(root.join("data/v2/golden")).unwrap().count(), 1);
     }
 }

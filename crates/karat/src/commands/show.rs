@@ -1,5 +1,6 @@
 //! `karat show`: the items of an entry, from the last report.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use karat_core::report::{Report, load_reports, parse_check};
@@ -43,8 +44,9 @@ pub(crate) fn run(arguments: &ShowArgs, terminal: &Terminal) -> Result<Exit, Sto
     }
     if terminal.json() {
         let deltas = report.comparison.iter().flat_map(|comparison| &comparison.deltas);
-        let worse: Vec<&String> = deltas.flat_map(|delta| &delta.worsened).collect();
-        let wanted = |id: &String| !arguments.worse || worse.contains(&id);
+        let worse: BTreeSet<&str> =
+            deltas.flat_map(|delta| items::got_worse(report, delta)).collect();
+        let wanted = |id: &str| !arguments.worse || worse.contains(id);
         let chosen: Vec<_> = report.items.iter().filter(|item| wanted(&item.id)).collect();
         terminal.print_json(&chosen)?;
         return Ok(Exit::Pass);

@@ -187,6 +187,23 @@ fn a_failed_check_names_what_failed_with_its_text_and_fits_a_screen() {
 }
 
 #[test]
+fn an_item_that_failed_is_among_those_that_got_worse() {
+    let scratch = Scratch::new();
+    let gate = "baseline = \"b.json\"\n[retrieval.gate]\nmax_errors = 0.5\n";
+    scratch.project(GOLDEN, gate, BM25);
+    scratch.karat(&["baseline", "update"]).expect(0);
+    let found = "[\"s:create_issue\"] if \"ticket\" in line else None";
+    scratch.project(GOLDEN, gate, &always(found));
+    scratch.karat(&["check"]).expect(0);
+    let shown = scratch.karat(&["show", "r", "--worse"]).expect(0).stdout;
+    assert!(shown.contains("0 worse, 0 better, 1 failed") && shown.contains("q2"), "{shown}");
+    let listed = scratch.karat(&["show", "r", "--worse", "--json"]).expect(0).json();
+    let ids: Vec<&str> =
+        listed.as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["q2"]);
+}
+
+#[test]
 fn what_passed_was_not_measured_or_is_undecided_is_said_in_a_few_lines() {
     let scratch = Scratch::new();
     let certified = "[retrieval.gate.metrics]\n\"success@5\" = { min = 0.9, certify = true }\n";

@@ -267,6 +267,8 @@ fn a_changed_corpus_is_compared_over_the_entries_that_are_the_same() {
     let compared = scratch.karat(&["compare", "before.json", "after.json"]).expect(0).stdout;
     let compared = compared.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(compared.contains("1 added (tp-new)"), "{compared}");
+    assert!(compared.contains("not compared: precision, f1, "), "{compared}");
+    assert!(compared.contains("not all items are the same"), "{compared}");
     // Precision is not a mean over entries.
     project(&scratch, "{ builtin = \"builtin\" }", &gate("precision"));
     scratch.write("corpus.jsonl", &changed);

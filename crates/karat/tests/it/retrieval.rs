@@ -6,7 +6,7 @@ use crate::common;
 use std::collections::BTreeMap;
 
 use common::{BM25, GOLDEN, Scratch};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Three servers, nine tools and five queries in the shape of the public files.
 fn public_files(scratch: &Scratch) {
@@ -100,6 +100,33 @@ fn rankings_made_elsewhere_are_scored_by_the_formulas() {
         assert!((found[id] - expected).abs() < 1e-15, "{id}: {} {expected}", found[id]);
     }
     assert_eq!(report["system"]["kind"], "file");
+}
+
+#[test]
+fn lists_of_tools_and_queries_are_read_in_every_format() {
+    let scratch = Scratch::new();
+    let tools = json!([{"name": "send", "server": "m", "description": "send a letter"},
+        {"name": "open", "server": "m", "description": "open a window"}]);
+    let queries = json!([{"id": "q", "query": "open the window",
+        "labels": [{"tool_id": "m:open", "relevance": 2}]}]);
+    for (name, list) in [("tools", &tools), ("queries", &queries)] {
+        scratch.write(&format!("{name}.json"), list.to_string());
+        let lines: String = list.as_array().unwrap().iter().map(|one| format!("{one}\n")).collect();
+        scratch.write(&format!("{name}.jsonl"), &lines);
+        let items: String = lines.lines().map(|one| format!("- {one}\n")).collect();
+        scratch.write(&format!("{name}.yaml"), format!("# Of a test.\n---\n{items}"));
+        scratch.write(&format!("{name}.yml"), format!("--- {list}\n"));
+    }
+    let scores = |corpus: &str, golden: &str| {
+        let command = ["retrieval", "run", "--corpus", corpus, "--golden", golden, "--json"];
+        values(&scratch.karat(&command).expect(0).json()["reports"][0])
+    };
+    let expected = scores("tools.json", "queries.json");
+    assert_eq!(expected["mrr"], 1.0);
+    for ending in ["jsonl", "yaml", "yml"] {
+        assert_eq!(scores(&format!("tools.{ending}"), "queries.json"), expected, "{ending}");
+        assert_eq!(scores("tools.json", &format!("queries.{ending}")), expected, "{ending}");
+    }
 }
 
 #[test]
