@@ -240,14 +240,6 @@ fn correct(deltas: &mut [Delta], primary: Option<&str>) {
     }
 }
 
-/// Returns whether two measurements can be compared at all.
-///
-/// # Errors
-/// If they cannot.
-pub fn comparable(before: &Baseline, after: &Report) -> Result<(), CompareError> {
-    align(before, after).map(drop)
-}
-
 pub(crate) fn delta(
     selector: &Selector,
     before: &Baseline,

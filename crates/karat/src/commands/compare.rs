@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use karat_core::baseline::Baseline;
 use karat_core::compare::{SliceKey, compare};
+use karat_core::kind::Evaluation;
 use karat_core::leaderboard;
 use karat_core::report::{Comparison, Report, load_reports};
 use karat_io::text::printable;
@@ -24,20 +25,108 @@ const LISTED: usize = 20;
 #[derive(Serialize)]
 struct Document {
     schema: &'static str,
-    comparisons: Vec<Named>,
-    only_before: Vec<String>,
-    only_after: Vec<String>,
+    #[serde(flatten)]
+    pairs: Pairs,
 }
 
+/// The entries of two reports, by what can be said of them.
+#[derive(Default, Serialize)]
+pub(crate) struct Pairs {
+    pub(crate) comparisons: Vec<Named>,
+    /// Entries on other data, for example: they do not hide the others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) not_compared: Vec<Unlike>,
+    pub(crate) only_before: Vec<String>,
+    pub(crate) only_after: Vec<String>,
+}
+
+/// An entry of both reports, compared.
 #[derive(Serialize)]
-struct Named {
-    evaluation: String,
-    name: String,
+pub(crate) struct Named {
+    pub(crate) evaluation: Evaluation,
+    pub(crate) name: String,
     /// The name of the earlier entry, if it is another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<String>,
     #[serde(flatten)]
-    comparison: Comparison,
+    pub(crate) comparison: Comparison,
+}
+
+/// An entry of both reports that cannot be compared.
+#[derive(Serialize)]
+pub(crate) struct Unlike {
+    pub(crate) entry: String,
+    pub(crate) reason: String,
+}
+
+impl std::fmt::Display for Unlike {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", printable(&self.entry), self.reason)
+    }
+}
+
+impl Pairs {
+    /// Compares the entries that both reports have.
+    ///
+    /// # Errors
+    /// If none can be compared.
+    pub(crate) fn of(
+        before: &[Report],
+        after: &[Report],
+        slices: &[SliceKey],
+    ) -> Result<Pairs, String> {
+        let label = |report: &Report| entry_path(&report.evaluation, &report.name);
+        // Two files with one report each are meant to be compared whatever their names.
+        let single = before.len() == 1 && after.len() == 1;
+        let mut pairs = Pairs::default();
+        for report in after {
+            let partner = before.iter().find(|old| single || label(old) == label(report));
+            let Some(partner) = partner else {
+                pairs.only_after.push(label(report));
+                continue;
+            };
+            match compared(partner, report, slices) {
+                Ok(comparison) => pairs.comparisons.push(Named {
+                    evaluation: report.evaluation.clone(),
+                    name: report.name.clone(),
+                    before: (partner.name != report.name).then(|| partner.name.clone()),
+                    comparison,
+                }),
+                Err(reason) => pairs.not_compared.push(Unlike { entry: label(report), reason }),
+            }
+        }
+        let old = before
+            .iter()
+            .filter(|old| !single && !after.iter().any(|one| label(one) == label(old)));
+        pairs.only_before = old.map(label).collect();
+        if !pairs.comparisons.is_empty() {
+            return Ok(pairs);
+        }
+        if !pairs.not_compared.is_empty() {
+            let all: Vec<String> = pairs.not_compared.iter().map(ToString::to_string).collect();
+            return Err(all.join("\n"));
+        }
+        let named = |reports: &[Report]| {
+            if reports.is_empty() {
+                return "no measured entry".to_owned();
+            }
+            shown(&reports.iter().map(label).collect::<Vec<_>>().join(", "))
+        };
+        let (before, after) = (named(before), named(after));
+        Err(format!("the files have no entry in common: {before} against {after}"))
+    }
+}
+
+/// Compares an entry with its earlier measurement, unless nothing in it can be compared.
+fn compared(before: &Report, after: &Report, slices: &[SliceKey]) -> Result<Comparison, String> {
+    let comparison = compare(&Baseline::from_report(before), after, slices)
+        .map_err(|error| error.to_string())?;
+    if comparison.deltas.is_empty() {
+        let reason = comparison.not_compared.as_ref().map(|left_out| left_out.reason.as_str());
+        let reason = reason.unwrap_or("the two have none in common");
+        return Err(format!("no metric can be compared: {reason}"));
+    }
+    Ok(comparison)
 }
 
 /// Compares the entries that both files have.
@@ -115,75 +204,39 @@ pub(crate) fn show(
     primary: Option<&str>,
     terminal: &Terminal,
 ) -> Result<Exit, Stop> {
-    let label = |report: &Report| entry_path(&report.evaluation, &report.name);
-    // Two files with one report each are meant to be compared whatever their names.
-    let single = before.len() == 1 && after.len() == 1;
-
-    let mut comparisons = Vec::new();
-    let mut only_after = Vec::new();
-    for report in after {
-        let partner = before.iter().find(|old| single || label(old) == label(report));
-        let Some(partner) = partner else {
-            only_after.push(label(report));
-            continue;
-        };
-        let wrong = |error: String| Stop::bad_input(format!("{}: {error}", shown(&label(report))));
-        let mut comparison = compare(&Baseline::from_report(partner), report, slices)
-            .map_err(|error| wrong(error.to_string()))?;
-        if comparison.deltas.is_empty() {
-            let reason = comparison.not_compared.as_ref().map(|left_out| left_out.reason.as_str());
-            let reason = reason.unwrap_or("the two have none in common");
-            return Err(wrong(format!("no metric can be compared: {reason}")));
-        }
-        if let Some(id) = primary.filter(|id| !comparison.set_primary(id)) {
+    let mut pairs = Pairs::of(before, after, slices).map_err(Stop::bad_input)?;
+    if let Some(id) = primary {
+        for Named { evaluation, name, comparison, .. } in &mut pairs.comparisons {
+            if comparison.set_primary(id) {
+                continue;
+            }
+            let entry = shown(&entry_path(evaluation, name));
             let known: Vec<&str> = comparison.deltas.iter().map(|d| d.metric.as_str()).collect();
             let known = known.join(", ");
-            return Err(wrong(format!(
-                "--primary: {id:?} was not compared; expected one of {known}"
+            return Err(Stop::bad_input(format!(
+                "{entry}: --primary: {id:?} was not compared; expected one of {known}"
             )));
         }
-        comparisons.push(Named {
-            evaluation: report.evaluation.to_string(),
-            name: report.name.clone(),
-            before: (partner.name != report.name).then(|| partner.name.clone()),
-            comparison,
-        });
-    }
-    let only_before: Vec<String> = before
-        .iter()
-        .filter(|old| !single && !after.iter().any(|report| label(report) == label(old)))
-        .map(label)
-        .collect();
-    if comparisons.is_empty() {
-        let named = |reports: &[Report]| {
-            if reports.is_empty() {
-                return "no measured entry".to_owned();
-            }
-            shown(&reports.iter().map(label).collect::<Vec<_>>().join(", "))
-        };
-        return Err(Stop::bad_input(format!(
-            "the files have no entry in common: {} against {}",
-            named(before),
-            named(after),
-        )));
     }
     for key in slices {
-        found(key, &comparisons, before, after)?;
+        found(key, &pairs.comparisons, before, after)?;
     }
     if terminal.json() {
-        let document = Document { schema: "karat.compare/1", comparisons, only_before, only_after };
-        terminal.print_json(&document)?;
+        terminal.print_json(&Document { schema: "karat.compare/1", pairs })?;
     } else {
         let style = terminal.style();
         let mut text = String::new();
-        for named in &comparisons {
+        for named in &pairs.comparisons {
             let before = named.before.as_ref().map(|name| format!("{name} → ")).unwrap_or_default();
             let name = shown(&format!("{before}{}", named.name));
             text.push_str(&format!("{} · {name}\n", named.evaluation));
             text.push_str(&karat_report::terminal::comparison(&named.comparison, style));
             text.push_str(&unpaired(&named.comparison));
         }
-        for (side, names) in [("before", only_before), ("after", only_after)] {
+        for entry in &pairs.not_compared {
+            text.push_str(&format!("not compared: {entry}\n"));
+        }
+        for (side, names) in [("before", pairs.only_before), ("after", pairs.only_after)] {
             if !names.is_empty() {
                 text.push_str(&format!("only {side}: {}\n", shown(&names.join(", "))));
             }

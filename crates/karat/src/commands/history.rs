@@ -1,13 +1,9 @@
 //! `karat history`: reports in one file, and their metrics over time.
 
-use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use karat_core::baseline::Baseline;
-use karat_core::compare::comparable;
 use karat_core::provenance::{Stopwatch, is_day};
-use karat_core::report::Report;
 use karat_history::series::{self, Series};
 use karat_history::{Added, Document, Entry, HistoryError, Prune, Run, Selection, Store, text};
 use karat_io::input::{self, Limits, nearest, write_atomic};
@@ -18,10 +14,9 @@ use crate::cli::{
     HistoryAddArgs, HistoryArgs, HistoryCommand, HistoryCompareArgs, HistoryExportArgs,
     HistoryListArgs, HistoryPruneArgs, HistoryShowArgs, HistorySiteArgs,
 };
-use crate::commands::measuring::entry_path;
 use crate::commands::{compare, parquet};
 use crate::exit::{Exit, Stop};
-use crate::face::{Terminal, complain};
+use crate::face::Terminal;
 use crate::project;
 
 impl From<HistoryError> for Stop {
@@ -176,27 +171,8 @@ fn compare_runs(
     arguments: &HistoryCompareArgs,
     terminal: &Terminal,
 ) -> Result<Exit, Stop> {
-    let mut before = store.check(arguments.before)?.reports;
-    let mut after = store.check(arguments.after)?.reports;
-    let key = |report: &Report| (report.evaluation.clone(), report.name.clone());
-    let earlier: BTreeMap<_, _> =
-        before.iter().map(|report| (key(report), Baseline::from_report(report))).collect();
-    // One entry on new data does not justify hiding the others; alone, it is the news.
-    let moved: Vec<_> = after
-        .iter()
-        .filter_map(|report| {
-            let error = comparable(earlier.get(&key(report))?, report).err()?;
-            Some((key(report), error))
-        })
-        .collect();
-    let common = after.iter().filter(|report| earlier.contains_key(&key(report))).count();
-    if moved.len() < common {
-        for (key @ (evaluation, name), error) in &moved {
-            complain(&format!("{}: {error}", printable(&entry_path(evaluation, name))));
-            before.retain(|report| (report.evaluation.clone(), report.name.clone()) != *key);
-            after.retain(|report| (report.evaluation.clone(), report.name.clone()) != *key);
-        }
-    }
+    let before = store.check(arguments.before)?.reports;
+    let after = store.check(arguments.after)?.reports;
     compare::show(&before, &after, &compare::slices(&arguments.slice)?, None, terminal)
 }
 

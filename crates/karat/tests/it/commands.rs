@@ -114,6 +114,39 @@ fn compare_lists_what_flipped() {
 }
 
 #[test]
+fn an_entry_that_cannot_be_compared_does_not_hide_the_others() {
+    let scratch = Scratch::new();
+    scratch.project(GOLDEN, "", BM25);
+    let project = scratch.read("karat.toml");
+    scratch.write("karat.toml", format!("{project}\n{}", project.replace("\"r\"", "\"other\"")));
+    let both = scratch.karat(&["check", "--json"]).expect(0).json();
+    let mut later = both.clone();
+    later["reports"][1]["dataset"]["digest"] = "sha256:0".into();
+    later["reports"][1].as_object_mut().unwrap().remove("contents");
+    for (name, document) in [("before.json", &both), ("after.json", &later)] {
+        scratch.write(name, document.to_string());
+        scratch.karat(&["history", "add", name]).expect(0);
+    }
+    for command in
+        [&["compare", "before.json", "after.json"][..], &["history", "compare", "1", "2"]]
+    {
+        let said = scratch.karat(command).expect(0).stdout;
+        assert!(said.contains("retrieval · r"), "{said}");
+        assert!(
+            said.contains("not compared: retrieval/other: the scores are of different"),
+            "{said}"
+        );
+        let json = scratch.karat(&[command, &["--json"]].concat()).expect(0).json();
+        assert_eq!(json["comparisons"].as_array().unwrap().len(), 1);
+        assert_eq!(json["not_compared"][0]["entry"], "retrieval/other");
+    }
+    // If nothing else is left, it is the news.
+    scratch.write("alone.json", later["reports"][1].to_string());
+    let alone = ["compare", "before.json", "alone.json"];
+    scratch.karat(&alone).expect(2).says(&["retrieval/other: ", "different data"]);
+}
+
+#[test]
 fn compare_refuses_an_unknown_slice_and_an_item_twice() {
     let scratch = Scratch::new();
     scratch.project(GOLDEN, "", BM25);

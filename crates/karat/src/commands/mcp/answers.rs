@@ -3,19 +3,18 @@
 use std::cmp::Reverse;
 use std::path::PathBuf;
 
-use karat_core::baseline::Baseline;
-use karat_core::compare;
 use karat_core::finding::{Finding, Severity};
 use karat_core::report::{CheckReport, Delta, Report, load_reports, parse_check};
 use karat_io::input::{Limits, nearest, read_text};
 use karat_io::text::{clip, printable};
 use karat_report::agent;
-use karat_report::format::{is_significant, not_compared, verdict_name};
+use karat_report::format::{is_significant, not_compared as left_out, verdict_name};
 use karat_report::terminal::{Style, items};
 use serde_json::{Value, json};
 
 use super::arguments::{file, text};
 use super::confine::Folder;
+use crate::commands::compare::{Named, Pairs};
 use crate::commands::measuring::entry_path;
 use crate::commands::{server, show};
 
@@ -83,34 +82,32 @@ pub(super) fn compare(arguments: &Value, folder: &Folder) -> Result<Value, Strin
     };
     let (before, after) = (load("before")?, load("after")?);
     let most = count(arguments, 12);
-    let label =
-        |report: &Report| printable(&entry_path(&report.evaluation, &report.name)).into_owned();
-    let mut entries = Vec::new();
-    let mut only_after = Vec::new();
-    for report in &after {
-        let Some(old) = before.iter().find(|old| label(old) == label(report)) else {
-            only_after.push(label(report));
-            continue;
-        };
-        let compared = compare::compare(&Baseline::from_report(old), report, &[])
-            .map_err(|error| format!("{}: {error}", label(report)))?;
-        let mut deltas: Vec<&Delta> = compared.deltas.iter().collect();
+    let Pairs { comparisons, not_compared, only_before, only_after } =
+        Pairs::of(&before, &after, &[]).map_err(|error| shortened(&error, folder))?;
+    let printed = |names: Vec<String>| -> Vec<String> {
+        names.iter().map(|name| printable(name).into_owned()).collect()
+    };
+    let entry = |Named { evaluation, name, comparison, .. }: &Named| {
+        let mut deltas: Vec<&Delta> = comparison.deltas.iter().collect();
         deltas.sort_by_key(|delta| Reverse((is_significant(delta), delta.worsened.len())));
         let metrics: Vec<Value> = deltas.iter().take(most).map(|delta| metric(delta)).collect();
-        entries.push(json!({
-            "entry": label(report),
-            "changed": compared.changed.iter().map(|line| printable(line)).collect::<Vec<_>>(),
-            "not_compared": not_compared(&compared).map(|line| printable(&line).into_owned()),
+        json!({
+            "entry": printable(&entry_path(evaluation, name)),
+            "changed": comparison.changed.iter().map(|line| printable(line)).collect::<Vec<_>>(),
+            "not_compared": left_out(comparison).map(|line| printable(&line).into_owned()),
             "metrics": metrics,
-            "more_metrics": compared.deltas.len().saturating_sub(most),
-        }));
-    }
-    let kept = |old: &&Report| !after.iter().any(|report| label(report) == label(old));
-    let only_before: Vec<String> = before.iter().filter(kept).map(label).collect();
-    if entries.is_empty() {
-        return Err("the reports have no entry in common".to_owned());
-    }
-    Ok(json!({"entries": entries, "only_before": only_before, "only_after": only_after}))
+            "more_metrics": deltas.len().saturating_sub(most),
+        })
+    };
+    let unlike = not_compared
+        .iter()
+        .map(|one| json!({"entry": printable(&one.entry), "reason": one.reason}));
+    Ok(json!({
+        "entries": comparisons.iter().map(entry).collect::<Vec<_>>(),
+        "not_compared": unlike.collect::<Vec<_>>(),
+        "only_before": printed(only_before),
+        "only_after": printed(only_after),
+    }))
 }
 
 fn metric(delta: &Delta) -> Value {

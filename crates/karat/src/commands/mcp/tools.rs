@@ -161,12 +161,17 @@ fn compare() -> Value {
                     "description": "The entries that both reports have.",
                     "items": {"type": "object"},
                 },
+                "not_compared": {
+                    "type": "array",
+                    "description": "Entries that both have and that cannot be compared, with the reason.",
+                    "items": {"type": "object"},
+                },
                 "only_before": {"type": "array", "items": {"type": "string"},
                     "description": "Entries that only the earlier report has."},
                 "only_after": {"type": "array", "items": {"type": "string"},
                     "description": "Entries that only the later report has."},
             },
-            "required": ["entries", "only_before", "only_after"],
+            "required": ["entries", "not_compared", "only_before", "only_after"],
         },
         "annotations": reading("Compare two reports"),
     })
