@@ -16,6 +16,7 @@ mod intake;
 pub mod judge;
 pub mod listen;
 mod metric;
+mod pairs;
 mod pass;
 pub mod pipeline;
 mod prices;

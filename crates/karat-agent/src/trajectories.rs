@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::alignment::{CHANGED, Common as CommonCalls, FULL, MOVED, PART, SAME, Sides};
 use crate::formats::TraceFormat;
 use crate::intake::TraceSource;
+use crate::pairs::Pairs;
 use crate::read::{TraceFiles, recognize};
 use crate::shown::{clipped, shown_calls};
 use crate::tasks::Tasks;
@@ -107,9 +108,10 @@ impl Evaluation for Trajectories {
     }
 
     fn reference(data: &RunPair) -> DatasetRef {
-        let by_task = data.by_task();
-        let ids: BTreeSet<String> = data.before.iter().map(|t| name(t, by_task)).collect();
-        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let pairs = data.pairs();
+        let named = pairs.tasks.iter().map(|(name, ..)| name).chain(&pairs.surplus[0]);
+        let ids: BTreeSet<&str> = named.map(String::as_str).collect();
+        let ids: Vec<&str> = ids.into_iter().collect();
         DatasetRef {
             id: "tasks of the earlier run".to_owned(),
             version: "traces".to_owned(),
@@ -142,16 +144,26 @@ impl Evaluation for Trajectories {
 
     fn score(observed: &Observations<'_, Trajectories>) -> Result<Scored, EvalError> {
         let entry = observed.entry;
-        let (tasks, only_after) = entry.data.compare(&entry.config.within);
+        let Compared { tasks, pairs } = entry.data.compare(&entry.config.within);
         if !tasks.iter().any(|task| task.similarity.is_some() && !task.lost) {
             return Err(EvalError::NothingMeasured(match not_compared(&tasks) {
                 Some(message) => message,
-                None => "the two files have no task in common".to_owned(),
+                None => entry.data.nothing_in_common(),
             }));
         }
-        let only_before = tasks.iter().filter(|task| task.lost).map(|task| task.id.clone());
-        let warnings = [("earlier", only_before.collect()), ("later", only_after)];
-        let items: Vec<Item> = tasks.into_iter().map(item).collect();
+        let only_before: Vec<String> =
+            tasks.iter().filter(|task| task.lost).map(|task| task.id.clone()).collect();
+        let mut warnings: Vec<String> =
+            [only_in("earlier", &only_before), only_in("later", &pairs.only_after)]
+                .into_iter()
+                .flatten()
+                .collect();
+        warnings.extend(["later", "earlier"].iter().zip(&pairs.surplus).filter_map(fewer_runs));
+        // The runs of a task are drawn together.
+        let group = |at: usize| pairs.are_repeated.then(|| entry.data.before[at].id.clone());
+        let items = tasks.into_iter().zip(&pairs.tasks);
+        let items: Vec<Item> =
+            items.map(|(task, (_, at, _))| Item { group: group(*at), ..item(task) }).collect();
         let refs: Vec<&Item> = items.iter().collect();
         let weights =
             format!("changed {CHANGED}, inserted 0, missing 0, moved {MOVED}, same {SAME}");
@@ -160,9 +172,12 @@ impl Evaluation for Trajectories {
             conventions: conventions([
                 ("weights", weights.as_str()),
                 ("gone", "a task that the later run does not have counts 0"),
-                ("pairs", "by task, model, setting, turns and run"),
+                (
+                    "pairs",
+                    "by task, and by model, setting and turns where a file has several; runs of a task in their order",
+                ),
             ]),
-            warnings: warnings.into_iter().filter_map(|(run, ids)| only_in(run, &ids)).collect(),
+            warnings,
             items,
             ..Scored::default()
         })
@@ -193,6 +208,16 @@ fn only_in(run: &str, ids: &[String]) -> Option<String> {
     (!ids.is_empty()).then_some(text)
 }
 
+/// The runs that are left out because the other file, which is named, has fewer of their tasks.
+fn fewer_runs((other, ids): (&&str, &Vec<String>)) -> Option<String> {
+    let first = first_few(ids, NAMED);
+    let text = format!(
+        "{} runs have no counterpart, since the {other} file has fewer runs of their tasks: {first}",
+        ids.len()
+    );
+    (!ids.is_empty()).then_some(text)
+}
+
 fn item(task: Trajectory) -> Item {
     let error = |class: &str, message: &str| ItemError {
         class: class.to_owned(),
@@ -210,50 +235,42 @@ fn item(task: Trajectory) -> Item {
     }
 }
 
-/// The name of a trace in a comparison.
-pub(crate) fn name(trace: &Trace, by_task: bool) -> String {
-    match by_task {
-        true => trace.id.clone(),
-        false => format!(
-            "{}@{}/{}/{}#{}",
-            trace.id,
-            trace.model.as_deref().unwrap_or("-"),
-            trace.setting.name(),
-            trace.turns.name(),
-            trace.run
-        ),
-    }
-}
-
-/// Returns whether there is one trace of each task.
-pub(crate) fn one_of_each_task<'t>(traces: impl IntoIterator<Item = &'t Trace>) -> bool {
-    let mut ids = BTreeSet::new();
-    traces.into_iter().all(|trace| ids.insert(trace.id.as_str()))
+/// The comparison of two runs of the same tasks.
+struct Compared {
+    tasks: Vec<Trajectory>,
+    pairs: Pairs,
 }
 
 impl RunPair {
-    /// Returns whether each run has one trace of each task, so that the task alone pairs them.
-    fn by_task(&self) -> bool {
-        one_of_each_task(&self.before) && one_of_each_task(&self.after)
+    fn pairs(&self) -> Pairs {
+        let [before, after] =
+            [&self.before, &self.after].map(|run| run.iter().collect::<Vec<&Trace>>());
+        Pairs::of(&before, &after)
     }
 
-    /// The comparison of each task of the earlier run, and the tasks that only the later run has.
-    fn compare(&self, tolerances: &Tolerances) -> (Vec<Trajectory>, Vec<String>) {
-        let by_task = self.by_task();
-        let named = |traces: &'_ [Trace]| -> BTreeMap<String, usize> {
-            traces.iter().enumerate().map(|(at, trace)| (name(trace, by_task), at)).collect()
-        };
-        let mut later = named(&self.after);
-        let mut tasks = Vec::new();
-        for (name, at) in named(&self.before) {
-            let before = &self.before[at];
-            let found = match later.remove(&name) {
-                Some(at) => compare(before, &self.after[at], tolerances),
+    /// The comparison of each trace of the earlier run with its counterpart.
+    fn compare(&self, tolerances: &Tolerances) -> Compared {
+        let pairs = self.pairs();
+        let task = |(name, at, other): &(String, usize, Option<usize>)| {
+            let before = &self.before[*at];
+            let found = match other {
+                Some(other) => compare(before, &self.after[*other], tolerances),
                 None => lost(before),
             };
-            tasks.push(Trajectory { id: name, ..found });
+            Trajectory { id: name.clone(), ..found }
+        };
+        Compared { tasks: pairs.tasks.iter().map(task).collect(), pairs }
+    }
+
+    /// The reason for which no trace has a counterpart.
+    fn nothing_in_common(&self) -> String {
+        let ids: BTreeSet<&str> = self.before.iter().map(|trace| trace.id.as_str()).collect();
+        match self.after.iter().any(|trace| ids.contains(trace.id.as_str())) {
+            true => "the two files have tasks in common, but no task with the same model, setting and turns; \
+                compare files with the runs of one model in one setting"
+                .to_owned(),
+            false => "the two files have no task in common".to_owned(),
         }
-        (tasks, later.into_keys().collect())
     }
 }
 
@@ -511,15 +528,48 @@ mod tests {
     }
 
     #[test]
+    fn several_runs_of_two_models_are_compared_in_their_order() {
+        let run = |model: &str, run: u32, tool: &str| Trace {
+            run,
+            model: Some(model.to_owned()),
+            ..trace(&[(tool, "{}")])
+        };
+        let before = vec![run("old", 1, "f"), run("old", 2, "g"), run("old", 3, "g")];
+        let after = vec![run("new", 1, "f"), run("new", 2, "f")];
+        let Compared { tasks, pairs } = RunPair { before, after }.compare(&Tolerances::new());
+        let found: Vec<_> = tasks.iter().map(|task| (task.id.as_str(), task.similarity)).collect();
+        assert_eq!(found, [("t#1", Some(1.0)), ("t#2", Some(0.0))]);
+        assert!(tasks.iter().all(|task| !task.lost), "{tasks:?}");
+        let warning = fewer_runs((&"later", &pairs.surplus[0])).unwrap();
+        assert!(
+            warning.starts_with("1 runs have no counterpart") && warning.ends_with("t#3"),
+            "{warning}"
+        );
+    }
+
+    #[test]
+    fn files_of_several_models_say_why_nothing_is_compared() {
+        let run = |model: &str| Trace { model: Some(model.to_owned()), ..trace(&[("f", "{}")]) };
+        let pair = RunPair { before: vec![run("a"), run("b")], after: vec![run("c"), run("d")] };
+        assert!(pair.compare(&Tolerances::new()).tasks.iter().all(|task| task.lost));
+        assert!(
+            pair.nothing_in_common().contains("tasks in common, but no task with the same model")
+        );
+        let other = Trace::of("u");
+        let pair = RunPair { before: pair.before, after: vec![other] };
+        assert_eq!(pair.nothing_in_common(), "the two files have no task in common");
+    }
+
+    #[test]
     fn a_task_that_is_gone_has_nothing_in_common() {
         let named = |id: &str| Trace { id: id.to_owned(), ..trace(&[("f", "{}")]) };
         let pair = RunPair { before: vec![named("a"), named("b")], after: vec![named("a")] };
-        let (tasks, only_after) = pair.compare(&Tolerances::new());
+        let Compared { tasks, pairs } = pair.compare(&Tolerances::new());
         let found: Vec<_> = tasks.iter().map(|task| (task.similarity, task.lost)).collect();
         assert_eq!(found, [(Some(1.0), false), (Some(0.0), true)]);
-        assert!(tasks[0].is_same() && !tasks[1].is_same() && only_after.is_empty());
+        assert!(tasks[0].is_same() && !tasks[1].is_same() && pairs.only_after.is_empty());
         let pair = RunPair { before: vec![named("b")], after: vec![named("a")] };
-        let (tasks, only_after) = pair.compare(&Tolerances::new());
-        assert!(tasks[0].lost && only_after == ["a"]);
+        let Compared { tasks, pairs } = pair.compare(&Tolerances::new());
+        assert!(tasks[0].lost && pairs.only_after == ["a"]);
     }
 }

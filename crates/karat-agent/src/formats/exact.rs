@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::trace::fields::{Fields, is_list, is_object, list, typed};
+use crate::trace::fields::{Fields, is_list, is_object, is_string, list, typed};
 use crate::trace::{Arguments, CallMade};
 
 /// The fields that hold arguments, and the depth to which they are looked for, the same as for values.
@@ -34,6 +34,19 @@ pub(super) fn restore(document: &str, calls: &mut [CallMade]) {
 pub(super) fn restore_one(text: &str, call: &mut CallMade) {
     if has_long_number(text) {
         restore(&format!("{{\"arguments\":{text}}}"), std::slice::from_mut(call));
+    }
+}
+
+/// The JSON of a field of the document, if values would lose digits of its numbers. Each field on the path may
+/// be a string with the JSON in it.
+pub(super) fn long_text(document: &str, path: &[&str]) -> Option<String> {
+    let Some((step, rest)) = path.split_first() else {
+        return has_long_number(document).then(|| document.to_owned());
+    };
+    let field = Fields::parse(document).ok()?.raw(step)?;
+    match is_string(field) {
+        true => long_text(&typed::<String>(field).ok()?, rest),
+        false => long_text(field, rest),
     }
 }
 

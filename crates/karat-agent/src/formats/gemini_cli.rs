@@ -12,17 +12,24 @@ use serde_json::{Value, json};
 
 use super::chat::added;
 use super::dialog::{Dialog, plain_text};
+use super::exact::{long_text, restore};
 use super::importer::{Importer, Position, file_stem};
 use super::spans::time::nanoseconds;
-use crate::trace::fields::typed;
+use crate::trace::fields::{Fields, is_list, is_object, list, typed};
 use crate::trace::{Invalid, Trace, Usage};
 
 /// Reads the session of a file.
 pub(super) struct GeminiCli {
     id: String,
-    messages: Vec<Value>,
+    messages: Vec<Message>,
     /// The place of each message, by its id.
     places: HashMap<String, usize>,
+}
+
+struct Message {
+    value: Value,
+    /// The recorded JSON, if the value loses digits of its numbers.
+    text: Option<String>,
 }
 
 impl GeminiCli {
@@ -30,20 +37,21 @@ impl GeminiCli {
         GeminiCli { id: file_stem(path), messages: Vec::new(), places: HashMap::new() }
     }
 
-    fn message(&mut self, message: Value) {
-        // What is printed of an answer comes word by word.
+    fn message(&mut self, text: &str) -> Result<(), Invalid> {
+        let message = Message { value: typed(text)?, text: long_text(text, &[]) };
+        // Answers are printed word by word.
         let said = |message: &Value| {
             let is_part = message.get("delta") == Some(&Value::Bool(true));
             let said = message.get("content").filter(|_| is_part).and_then(Value::as_str);
             said.map(str::to_owned)
         };
-        if let (Some(before), Some(more)) = (self.messages.last().and_then(said), said(&message)) {
-            if let Some(last) = self.messages.last_mut() {
-                last["content"] = (before + &more).into();
-            }
-            return;
+        if let Some(last) = self.messages.last_mut()
+            && let (Some(before), Some(more)) = (said(&last.value), said(&message.value))
+        {
+            last.value["content"] = (before + &more).into();
+            return Ok(());
         }
-        let id = message.get("id").and_then(Value::as_str).map(str::to_owned);
+        let id = message.value.get("id").and_then(Value::as_str).map(str::to_owned);
         let known = id.as_ref().and_then(|id| self.places.get(id).copied());
         match known.and_then(|place| self.messages.get_mut(place)) {
             Some(before) => *before = message,
@@ -54,6 +62,7 @@ impl GeminiCli {
                 self.messages.push(message);
             }
         }
+        Ok(())
     }
 }
 
@@ -70,17 +79,20 @@ impl Importer for GeminiCli {
             }
             self.id = id.to_owned();
         }
-        let set = line.get("$set");
-        if let Some(all) = set.and_then(|set| set.get("messages")).and_then(Value::as_array) {
+        let mut fields = Fields::parse(text)?;
+        let set = fields.raw("$set").filter(|set| is_object(set));
+        let set = set.and_then(|set| Fields::parse(set).ok()?.raw("messages"));
+        if let Some(all) = set.filter(|all| is_list(all)) {
             self.messages.clear();
             self.places.clear();
-            all.iter().for_each(|message| self.message(message.clone()));
-        } else if let Some(all) = line.get("messages").and_then(Value::as_array) {
-            all.iter().for_each(|message| self.message(message.clone()));
+            list(all)?.into_iter().try_for_each(|message| self.message(message))
+        } else if let Some(all) = fields.raw("messages").filter(|all| is_list(all)) {
+            list(all)?.into_iter().try_for_each(|message| self.message(message))
         } else if line.get("type").is_some() {
-            self.message(line);
+            self.message(text)
+        } else {
+            Ok(())
         }
-        Ok(())
     }
 
     fn finish(&mut self, out: &mut Vec<Trace>) {
@@ -92,7 +104,8 @@ impl Importer for GeminiCli {
         let mut trace = Trace { run: 0, ..Trace::of(self.id.clone()) };
         let mut dialog = Dialog::default();
         let (mut first, mut last) = (0, 0);
-        for message in &messages {
+        for Message { value: message, text } in &messages {
+            let known = dialog.calls.len();
             let at = message.get("timestamp").map_or(0, |time| nanoseconds(&time.to_string()));
             if at > 0 {
                 first = if first == 0 { at } else { first.min(at) };
@@ -102,6 +115,9 @@ impl Importer for GeminiCli {
                 if dialog.message(&one) {
                     trace.messages.push(one);
                 }
+            }
+            if let Some(text) = text {
+                restore(text, &mut dialog.calls[known..]);
             }
             if let Some(tokens) = message.get("tokens") {
                 trace.usage = added(trace.usage, usage(tokens));
@@ -152,7 +168,7 @@ fn plain(message: &Value) -> Vec<Value> {
             }
             all
         }
-        // What is printed.
+        // The printed events.
         Some("message") => vec![json!({"role": message.get("role"), "content": content})],
         Some("tool_use") => {
             let call = json!({"id": message.get("tool_id"), "name": message.get("tool_name"), "args": message.get("parameters")});

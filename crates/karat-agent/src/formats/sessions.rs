@@ -1,8 +1,8 @@
 //! Session files of coding agents, Claude Code and Codex, and what both print as JSON lines when they are
 //! run by scripts. One line is one message or event; a file is one session, and sessions that share a file
-//! differ by their id. `opencode` reads those of opencode in the same way.
+//! differ by their id. `opencode` reads the files of opencode in the same way.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -22,8 +22,9 @@ const MAX_SESSIONS: usize = 100_000;
 pub(super) struct Session {
     pub(super) trace: Trace,
     pub(super) dialog: Dialog,
-    /// Messages whose tokens are counted: a message has a line for each of its blocks.
-    counted: BTreeSet<String>,
+    /// The tokens of each message by its id. A message has a line for each of its blocks, all with the tokens of
+    /// the message so far: the last one counts.
+    usages: BTreeMap<String, Usage>,
     first: u128,
     last: u128,
 }
@@ -46,6 +47,7 @@ impl Session {
 
     fn close(mut self) -> Trace {
         self.dialog.into_trace(&mut self.trace);
+        self.trace.usage = self.usages.into_values().fold(self.trace.usage, added);
         if self.trace.usage.duration_ms.is_none() && self.last > self.first {
             self.trace.usage.duration_ms = Some((self.last - self.first) as f64 / 1e6);
         }
@@ -135,7 +137,7 @@ fn claude_code(line: &Value, session: &mut Session) {
     else {
         return;
     };
-    // Sub-agents have conversations of their own; notes of the program are not the user's.
+    // Sub-agents have separate conversations; notes of the program are not the user's.
     let of_sub_agent = line.get("parent_tool_use_id").is_some_and(Value::is_string);
     let apart = ["isSidechain", "isMeta", "isCompactSummary"].iter().any(|key| flag(line, key));
     if apart || of_sub_agent {
@@ -143,8 +145,9 @@ fn claude_code(line: &Value, session: &mut Session) {
     }
     if let Some(usage) = message.get("usage").or_else(|| line.get("usageMetadata")) {
         let id = text(message, "id").or_else(|| text(line, "uuid")).unwrap_or_default().to_owned();
-        if id.is_empty() || session.counted.insert(id) {
-            session.trace.usage = added(session.trace.usage, usage_of(usage));
+        match id.is_empty() {
+            true => session.trace.usage = added(session.trace.usage, usage_of(usage)),
+            false => _ = session.usages.insert(id, usage_of(usage)),
         }
     }
     let model = text(message, "model").or_else(|| text(line, "model"));
@@ -159,9 +162,11 @@ fn claude_code_result(line: &Value, session: &mut Session) {
     if let Some(answer) = text(line, "result") {
         session.dialog.output = Some(answer.to_owned());
     }
-    if let Some(usage) = line.get("usage") {
-        session.trace.usage = usage_of(usage);
-    }
+    let counted = std::mem::take(&mut session.usages);
+    session.trace.usage = match line.get("usage") {
+        Some(usage) => usage_of(usage),
+        None => counted.into_values().fold(session.trace.usage, added),
+    };
     session.trace.usage.cost = line.get("total_cost_usd").and_then(Value::as_f64);
     session.trace.usage.duration_ms = line.get("duration_ms").and_then(Value::as_f64);
     if flag(line, "is_error") {

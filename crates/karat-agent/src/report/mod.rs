@@ -25,6 +25,7 @@ pub(crate) use self::numbers::bare_item;
 use crate::controls;
 use crate::judge::Verdicts;
 use crate::metric::CallMetric;
+use crate::pairs::Pairs;
 use crate::scored::{MAX_SHOWN, ScoredSet, ScoredTrace, Tally};
 use crate::scores::{Confusion, Own};
 use crate::tools::Tools;
@@ -151,14 +152,15 @@ impl Scoring<'_> {
 
 /// Adds the difference from an earlier run to each item, and summarizes it.
 fn compare(before: &[Trace], after: &[ScoredTrace], items: &mut [(Item, usize)]) -> String {
-    let by_task = trajectories::one_of_each_task(before)
-        && trajectories::one_of_each_task(after.iter().map(|scored| &scored.trace));
-    let name = |trace: &Trace| trajectories::name(trace, by_task);
-    let mut earlier: BTreeMap<String, &Trace> = before.iter().map(|t| (name(t), t)).collect();
+    let (earlier, later): (Vec<&Trace>, Vec<&Trace>) =
+        (before.iter().collect(), after.iter().map(|scored| &scored.trace).collect());
+    let pairs = Pairs::of(&earlier, &later);
+    let earlier: BTreeMap<usize, &Trace> =
+        pairs.tasks.iter().filter_map(|(_, at, other)| Some(((*other)?, earlier[*at]))).collect();
     let (mut all, mut same, mut not_compared) = (Vec::new(), 0_usize, 0_usize);
     for (item, at) in items {
         let trace = &after[*at].trace;
-        let Some(other) = earlier.remove(&name(trace)) else { continue };
+        let Some(other) = earlier.get(at) else { continue };
         let found = trajectories::compare(other, trace, &Tolerances::new());
         not_compared += usize::from(found.not_compared.is_some());
         all.extend(found.similarity);
@@ -175,8 +177,8 @@ fn compare(before: &[Trace], after: &[ScoredTrace], items: &mut [(Item, usize)])
     let similarity = match stats::mean(&all) {
         Ok(mean) => format!(", mean similarity {mean:.4}"),
         Err(_) if not_compared == 0 => {
-            return "against the earlier run: no task is in both (with several runs, by the same model and in \
-                the same setting)"
+            return "against the earlier run: no task is in both (with several models or settings, \
+                by the same model and in the same setting)"
                 .to_owned();
         }
         Err(_) => String::new(),

@@ -398,6 +398,18 @@ fn an_earlier_run_of_another_model_is_compared_task_by_task() {
     };
     let found = compared(&run("t", "old"), &run("t", "new"));
     assert!(found.contains("1 of 1 traces make the same calls"), "{found}");
+    // Several runs of each are compared in their order.
+    let runs = |model: &str, numbers: [u32; 2]| {
+        let line = |number: u32| {
+            format!(
+                r#"{{"id":"t","run":{number},"model":"{model}","calls":[{{"name":"add","arguments":{{}}}}],"expect":{{"calls":["add"]}}}}"#
+            )
+        };
+        let text = numbers.map(line).join("\n");
+        TraceFile { format: TraceFormat::Native, ..TraceFile::new(text) }
+    };
+    let found = compared(&runs("old", [1, 2]), &runs("new", [1, 2]));
+    assert!(found.contains("2 of 2 traces make the same calls"), "{found}");
     let found = compared(&run("other", "old"), &run("t", "new"));
     assert!(found.contains("no task is in both"), "{found}");
 }

@@ -12,8 +12,10 @@
 )]
 
 mod agent_run;
+mod choices;
 mod conformance;
 mod dialects;
+mod digits;
 mod files;
 mod formats;
 mod hostile;

@@ -56,6 +56,43 @@ fn a_call_that_a_stream_records_in_parts_is_one_call_with_its_last_arguments() {
 }
 
 #[test]
+fn of_a_message_over_several_lines_the_last_line_has_the_tokens() {
+    let line = |id: &str, block: Value, output: u64| {
+        json!({"type": "assistant", "sessionId": "s", "uuid": format!("{id}-{output}"),
+            "message": {"id": id, "role": "assistant", "model": "m", "content": [block],
+                "usage": {"input_tokens": 7, "cache_read_input_tokens": 100, "output_tokens": output}}})
+    };
+    let text = json!({"type": "text", "text": "One moment."});
+    let call = json!({"type": "tool_use", "id": "c", "name": "add", "input": {"a": 2}});
+    let user = json!({"type": "user", "sessionId": "s", "uuid": "u", "message": {"role": "user", "content": "Q"}});
+    let answer = json!({"type": "text", "text": "Done."});
+    let lines = [
+        user,
+        line("m1", text, 1),
+        line("m1", call, 64),
+        line("m2", answer.clone(), 2),
+        line("m2", answer, 20),
+    ];
+    let trace = one(&lines);
+    assert_eq!((tokens(&trace), trace.usage.cached_tokens), ((Some(214), Some(84)), Some(200)));
+    // A printed session ends with all of its tokens.
+    let mut printed = lines.map(|mut line| {
+        line["session_id"] = "s".into();
+        line
+    });
+    let result = json!({"type": "result", "session_id": "s", "result": "Done.", "total_cost_usd": 0.5,
+        "usage": {"input_tokens": 14, "output_tokens": 90}});
+    let all = [&printed[..], std::slice::from_ref(&result)].concat();
+    let trace = one(&all);
+    assert_eq!((tokens(&trace), trace.usage.cost), ((Some(14), Some(90)), Some(0.5)));
+    printed[4]["message"]["usage"]["output_tokens"] = 21.into();
+    let mut unknown = result;
+    unknown.as_object_mut().unwrap().shift_remove("usage");
+    let all = [&printed[..], &[unknown]].concat();
+    assert_eq!(tokens(&one(&all)), (Some(214), Some(85)));
+}
+
+#[test]
 fn the_end_of_a_stream_that_logfire_records_belongs_to_its_request() {
     let request = json!({"request_data": "{\"model\":\"m\"}", "gen_ai.operation.name": "chat",
         "gen_ai.input.messages": "[{\"role\":\"user\",\"content\":\"hi\"}]"});

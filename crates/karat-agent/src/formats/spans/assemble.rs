@@ -14,12 +14,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use karat_core::expect::equal;
 use serde_json::Value;
 
 use super::Span;
+use super::chosen::chosen;
 use super::exports::messages;
 use super::messages::{definitions, inputs, outputs};
+use super::same::{agree, is_same, same_tool};
 use crate::formats::dialog::{
     Dialog, Piece, answer, answer_in, is_empty_answer, is_open, pieces, structured,
 };
@@ -384,7 +385,7 @@ impl Said {
         let before = self.dialog.calls.len();
         // The calls of other spans that this one repeats, each with the message that does.
         let mut repeated: BTreeMap<usize, usize> = BTreeMap::new();
-        for (number, message) in outputs(span).iter().enumerate() {
+        for (number, message) in chosen(tree.spans, at).iter().enumerate() {
             let so_far = self.dialog.calls.len();
             let (mut text, mut calls) = (None, false);
             let found = pieces(message).unwrap_or_default();
@@ -546,20 +547,6 @@ fn complete(span: &Span, id: Option<&str>, call: &mut CallMade) {
     }
 }
 
-/// Returns whether two records can be of one call.
-fn is_same(one: &CallMade, other: &CallMade) -> bool {
-    (same_tool(&one.name, &other.name) || same_tool(&other.name, &one.name))
-        && agree(&one.arguments, &other.arguments)
-}
-
-/// Returns whether arguments are equal, or one of them cannot be read: it was cut off or not recorded.
-fn agree(one: &Arguments, other: &Arguments) -> bool {
-    match (one.value(), other.value()) {
-        (Some(one), Some(other)) => equal(&one, &other),
-        _ => true,
-    }
-}
-
 /// The models' calls, completed by the spans that execute them, and the spans that no model asked for.
 fn merged(dialog: Dialog, executed: Vec<(Option<String>, CallMade)>) -> Vec<CallMade> {
     let Dialog { mut calls, ids, .. } = dialog;
@@ -611,15 +598,6 @@ fn merged(dialog: Dialog, executed: Vec<(Option<String>, CallMade)>) -> Vec<Call
         calls.insert(at, other);
     }
     calls
-}
-
-/// Returns whether a tool's span is about the tool that a model called: frameworks put the server's
-/// name before the tool's.
-fn same_tool(called: &str, executed: &str) -> bool {
-    called == executed
-        || called
-            .strip_suffix(executed)
-            .is_some_and(|rest| rest.ends_with(['_', '.', '-', '/', ':']))
 }
 
 impl Span {

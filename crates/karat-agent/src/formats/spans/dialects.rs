@@ -98,9 +98,12 @@ pub(super) fn translate(span: &mut Span) {
             let plain = output.filter(|output| !output.is_number() && !output.is_boolean());
             let output = plain.or_else(|| span.attributes.get(dialect.output).cloned());
             let output = output.map(|output| result_in(span, output));
+            // The recorded JSON, with every digit.
+            let given = input.filter(|input| !input.is_null());
+            let given = given.and_then(|_| span.attributes.get(dialect.input).cloned());
             add(span, "gen_ai.operation.name", "execute_tool".into());
             add(span, "gen_ai.tool.name", name.into());
-            add(span, "gen_ai.tool.call.arguments", input.unwrap_or_default());
+            add(span, "gen_ai.tool.call.arguments", given.unwrap_or_default());
             add(span, "gen_ai.tool.call.result", output.unwrap_or_default());
         } else if ends(dialect.model) {
             let (model, usage) = (value(dialect.model_name), value(dialect.usage));

@@ -1,20 +1,33 @@
-//! Exports of tools that record spans of their own: the openai-agents SDK, LangSmith and Langfuse. Each
+//! Exports of tools that record their own spans: the openai-agents SDK, LangSmith and Langfuse. Each
 //! record becomes a [`Span`] under the names of the GenAI conventions.
 
 use serde_json::{Map, Value, json};
 
 use super::Span;
 use super::call::HANDOFF;
+use super::choices::{messages_of_choices, numbered};
 use super::time::nanoseconds;
 use crate::formats::chat::usage_of;
 use crate::formats::dialog::structured;
+use crate::formats::exact::long_text;
 use crate::trace::Invalid;
+use crate::trace::fields::{Fields, is_list, list};
+
+/// The JSON of a model's answer, where values lose digits of it.
+const ANSWER: &str = "karat.answer";
 
 pub(super) fn record(text: &str) -> Result<Map<String, Value>, Invalid> {
     match crate::trace::fields::typed::<Value>(text)? {
         Value::Object(fields) => Ok(fields),
         _ => Err(Invalid::new("should be an object")),
     }
+}
+
+/// The entries of the first of these lists that a page has, not parsed.
+pub(super) fn entries<'t>(page: &'t str, keys: &[&str]) -> Result<Option<Vec<&'t str>>, Invalid> {
+    let mut fields = Fields::parse(page)?;
+    let found = keys.iter().find_map(|key| fields.raw(key).filter(|text| is_list(text)));
+    found.map(list).transpose()
 }
 
 pub(super) fn text<'v>(fields: &'v Map<String, Value>, keys: &[&str]) -> Option<&'v str> {
@@ -89,26 +102,38 @@ pub(super) fn set_tool(span: &mut Span, name: &str, arguments: Value, result: Va
     set(span, "gen_ai.tool.call.result", result);
 }
 
+/// The arguments that were read at a place of the record, or their JSON where the value lost digits.
+pub(super) fn arguments_at(record: &str, path: &[&str], read: Value) -> Value {
+    long_text(record, path).filter(|_| read.is_object()).map_or(read, Value::from)
+}
+
+/// Keeps the JSON of a model's answer, for the digits that values lose.
+pub(super) fn keep_answer(span: &mut Span, record: &str, path: &[&str]) {
+    set(span, ANSWER, long_text(record, path));
+}
+
 /// The messages in what a model was given or answered: a list, one message, `messages` in an object, or
 /// a text.
 pub(super) fn messages(value: Option<&Value>, role: &str) -> Value {
     let value = value.map(structured).unwrap_or_default();
     // What a model of LangChain generated.
-    if let Some(message) = value.pointer("/generations/0/0/message") {
-        return json!([message]);
+    if let Some(Value::Array(generated)) = value.pointer("/generations/0")
+        && generated.first().is_some_and(|one| one.get("message").is_some())
+    {
+        return messages_of_choices(generated);
     }
     // The request as it was sent.
     let value = value.get("body").filter(|body| body.is_object()).unwrap_or(&value);
     let inside = ["messages", "input", "choices", "output", "replies", "message"];
-    let inside = inside.iter().find_map(|key| value.get(key));
-    match inside.unwrap_or(value) {
+    let inside = inside.iter().find_map(|key| Some((*key, value.get(key)?)));
+    match inside.map_or(value, |(_, inside)| inside) {
         Value::Null => Value::Null,
         // LangChain puts a list of messages in a list for each prompt.
         Value::Array(all) => match all.first() {
             Some(Value::Array(first)) => json!(first),
-            Some(choice) if choice.get("message").is_some() => {
-                all.iter().filter_map(|choice| choice.get("message")).cloned().collect()
-            }
+            Some(choice) if choice.get("message").is_some() => messages_of_choices(all),
+            // Haystack has a reply for each choice.
+            Some(_) if inside.is_some_and(|(key, _)| key == "replies") => numbered(all.iter()),
             _ => json!(all),
         },
         Value::String(text) => json!([{"role": role, "content": text}]),
@@ -129,8 +154,8 @@ pub(super) fn messages(value: Option<&Value>, role: &str) -> Value {
 /// One line of an openai-agents exporter: a trace or a span of it.
 pub(in crate::formats) fn openai_agents(line: &str, out: &mut Vec<Span>) -> Result<(), Invalid> {
     let fields = record(line)?;
-    if let Some(Value::Array(all)) = fields.get("data") {
-        return all.iter().try_for_each(|one| openai_agents(&one.to_string(), out));
+    if let Some(all) = entries(line, &["data"])? {
+        return all.into_iter().try_for_each(|one| openai_agents(one, out));
     }
     let is_trace = text(&fields, &["object"]) == Some("trace");
     let trace = text(&fields, if is_trace { &["id"] } else { &["trace_id"] });
@@ -148,7 +173,8 @@ pub(in crate::formats) fn openai_agents(line: &str, out: &mut Vec<Span>) -> Resu
     match text(&data, &["type"]).unwrap_or_default() {
         "function" => {
             let name = text(&data, &["name"]).unwrap_or_default();
-            set_tool(&mut span, name, own("input"), own("output"));
+            let arguments = arguments_at(line, &["span_data", "input"], own("input"));
+            set_tool(&mut span, name, arguments, own("output"));
         }
         "agent" => set(&mut span, "gen_ai.operation.name", "invoke_agent"),
         // Responses are not recorded, and with them the call by which the model hands over. Its name is made of
@@ -166,8 +192,9 @@ pub(in crate::formats) fn openai_agents(line: &str, out: &mut Vec<Span>) -> Resu
             set(&mut span, "gen_ai.request.model", own("model"));
             set(&mut span, "gen_ai.response.id", own("response_id"));
             set(&mut span, "gen_ai.input.messages", messages(data.get("input"), "user"));
-            let output = data.get("output").or_else(|| data.get("response"));
-            set(&mut span, "gen_ai.output.messages", messages(output, "assistant"));
+            let key = if data.contains_key("output") { "output" } else { "response" };
+            set(&mut span, "gen_ai.output.messages", messages(data.get(key), "assistant"));
+            keep_answer(&mut span, line, &["span_data", key]);
             set_usage(&mut span, data.get("usage"));
         }
         _ => {}
@@ -183,25 +210,24 @@ pub(in crate::formats) fn openai_agents(line: &str, out: &mut Vec<Span>) -> Resu
 
 /// A LangSmith run.
 pub(in crate::formats) fn langsmith(line: &str, out: &mut Vec<Span>) -> Result<(), Invalid> {
-    let mut fields = record(line)?;
-    let trace = text(&fields, &["trace_id", "id"]).unwrap_or_default().to_owned();
+    langsmith_run(line, None, out)
+}
+
+/// A run, and the trace and the run that it is in.
+fn langsmith_run(
+    line: &str,
+    around: Option<(&str, Option<&str>)>,
+    out: &mut Vec<Span>,
+) -> Result<(), Invalid> {
+    let fields = record(line)?;
+    let trace = text(&fields, &["trace_id"]).or(around.map(|(trace, _)| trace));
+    let trace = trace.or(text(&fields, &["id"])).unwrap_or_default().to_owned();
     // A run can have those that it started inside.
-    if let Some(Value::Array(children)) = fields.shift_remove("child_runs") {
-        let parent = fields.get("id").cloned().unwrap_or_default();
-        for mut child in children {
-            if let Some(child) = child.as_object_mut() {
-                for (key, value) in
-                    [("trace_id", Value::from(trace.clone())), ("parent_run_id", parent.clone())]
-                {
-                    if child.get(key).is_none_or(Value::is_null) {
-                        child.insert(key.to_owned(), value);
-                    }
-                }
-            }
-            langsmith(&child.to_string(), out)?;
-        }
+    for child in entries(line, &["child_runs"])?.unwrap_or_default() {
+        langsmith_run(child, Some((&trace, text(&fields, &["id"]))), out)?;
     }
     let mut span = span(&fields, &trace)?;
+    span.parent = span.parent.or(around.and_then(|(_, run)| run).map(str::to_owned));
     let extra = fields.get("extra").cloned().unwrap_or_default();
     let metadata = extra.get("metadata").cloned().unwrap_or_default();
     for (key, names) in [
@@ -219,12 +245,15 @@ pub(in crate::formats) fn langsmith(line: &str, out: &mut Vec<Span>) -> Result<(
             let inputs = inputs.map(structured).unwrap_or_default();
             let name = span.name.clone();
             // The text of a Python dict is not JSON; the model's call has the arguments.
-            let arguments = match inputs.get("input") {
-                Some(Value::String(text)) if text.starts_with('{') => structured(&json!(text)),
-                Some(Value::String(_)) | None => inputs.clone(),
-                Some(input) => input.clone(),
+            let (arguments, place): (_, &[&str]) = match inputs.get("input") {
+                Some(Value::String(text)) if !text.starts_with('{') => {
+                    (inputs.clone(), &["inputs"])
+                }
+                None => (inputs.clone(), &["inputs"]),
+                Some(input) => (structured(input), &["inputs", "input"]),
             };
             let arguments = if arguments.is_object() { arguments } else { Value::Null };
+            let arguments = arguments_at(line, place, arguments);
             set_tool(&mut span, &name, arguments, content.cloned().unwrap_or_default());
             let id = extra.get("tool_call_id");
             let id = id.or_else(|| output.and_then(|output| output.get("tool_call_id")));
@@ -241,10 +270,15 @@ pub(in crate::formats) fn langsmith(line: &str, out: &mut Vec<Span>) -> Result<(
             set(&mut span, "gen_ai.request.model", model.cloned().unwrap_or_default());
             set(&mut span, "gen_ai.input.messages", messages(inputs, "user"));
             let generated = outputs.and_then(|outputs| outputs.pointer("/generations/0"));
-            let generated = generated.map(|one| one.get(0).unwrap_or(one));
-            let message = generated.and_then(|one| one.get("message"));
-            let output = message.map_or_else(|| messages(outputs, "assistant"), |one| json!([one]));
+            let generated = generated
+                .map(|one| one.as_array().map_or_else(|| std::slice::from_ref(one), Vec::as_slice));
+            let message = generated.and_then(|all| all.first()?.get("message"));
+            let output = match generated.filter(|_| message.is_some()) {
+                Some(generated) => messages_of_choices(generated),
+                None => messages(outputs, "assistant"),
+            };
             set(&mut span, "gen_ai.output.messages", output);
+            keep_answer(&mut span, line, &["outputs"]);
             let kwargs = message.map(|message| message.get("kwargs").unwrap_or(message));
             let usage = kwargs
                 .and_then(|kwargs| kwargs.get("usage_metadata"))
@@ -278,8 +312,8 @@ pub(in crate::formats) fn langsmith(line: &str, out: &mut Vec<Span>) -> Result<(
 pub(in crate::formats) fn langfuse(line: &str, out: &mut Vec<Span>) -> Result<(), Invalid> {
     let fields = record(line)?;
     for key in ["data", "observations"] {
-        if let Some(Value::Array(all)) = fields.get(key) {
-            all.iter().try_for_each(|one| langfuse(&one.to_string(), out))?;
+        if let Some(all) = entries(line, &[key])? {
+            all.into_iter().try_for_each(|one| langfuse(one, out))?;
             if key == "data" {
                 return Ok(());
             }
@@ -307,6 +341,7 @@ pub(in crate::formats) fn langfuse(line: &str, out: &mut Vec<Span>) -> Result<()
             set(&mut span, "gen_ai.request.model", model);
             set(&mut span, "gen_ai.input.messages", messages(input, "user"));
             set(&mut span, "gen_ai.output.messages", messages(output, "assistant"));
+            keep_answer(&mut span, line, &["output"]);
             let counted = fields.get("usageDetails").or_else(|| fields.get("usage"));
             let counted = counted.map(structured).unwrap_or_default();
             let count = |keys: &[&str]| keys.iter().find_map(|key| counted.get(key)?.as_u64());
@@ -338,6 +373,7 @@ pub(in crate::formats) fn langfuse(line: &str, out: &mut Vec<Span>) -> Result<()
         }
         "TOOL" => {
             let arguments = input.map(structured).unwrap_or_default();
+            let arguments = arguments_at(line, &["input"], arguments);
             let name = span.name.clone();
             set_tool(&mut span, &name, arguments, output.cloned().unwrap_or_default());
         }

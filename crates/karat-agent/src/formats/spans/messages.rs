@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::Span;
+use super::choices::{CHOICE, messages_of_choices};
 use crate::formats::dialog::{Piece, pieces, structured, tool};
 use crate::trace::ToolDefinition;
 
@@ -112,6 +113,12 @@ fn raw_messages(span: &Span, key: &str, inside: &[&str]) -> Vec<Value> {
     let mut all = Vec::new();
     for document in documents {
         match inside.iter().find_map(|key| document.get(key)) {
+            Some(Value::Array(choices))
+                if choices.iter().all(|one| one.get("message").is_some()) =>
+            {
+                let messages = messages_of_choices(choices);
+                all.extend(messages.as_array().into_iter().flatten().cloned());
+            }
             Some(Value::Array(messages)) => {
                 let message = |one: &Value| one.get("message").unwrap_or(one).clone();
                 all.extend(messages.iter().map(message));
@@ -152,6 +159,9 @@ fn events(all: &[(String, Map<String, Value>)], names: &[&str]) -> Vec<Value> {
             let role = name.strip_prefix("gen_ai.").and_then(|name| name.strip_suffix(".message"));
             if let (Some(role), false) = (role, message.contains_key("role")) {
                 message.insert("role".to_owned(), role.into());
+            }
+            if let Some(number) = attributes.get(CHOICE) {
+                message.entry(CHOICE).or_insert_with(|| number.clone());
             }
             for key in ["content", "tool_calls", "parts"] {
                 if let Some(value) = message.get_mut(key).filter(|value| is_json_list(value)) {

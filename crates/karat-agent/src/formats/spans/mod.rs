@@ -1,18 +1,21 @@
 //! Spans, put together into traces: OpenTelemetry as it is really written, and the exports of tools that
-//! record spans of their own.
+//! record their own spans.
 //!
-//! Each source is read into `Span`s by a file of its own; `Spans` collects those of a trace, and
-//! `assemble` makes the trace. The traces that are still open are bounded in number and size: beyond
+//! Each source is read into `Span`s by a file of its own; `Spans` collects them by trace, and
+//! `assemble` makes the traces. The traces that are still open are bounded in number and size: beyond
 //! that, the one that was silent longest is handed out, and spans that come for it later are counted.
 
 mod assemble;
 mod call;
+mod choices;
+mod chosen;
 mod dialects;
 pub(super) mod exports;
 mod messages;
 pub(crate) mod otlp;
 pub mod protobuf;
 pub(super) mod records;
+mod same;
 mod span;
 pub(super) mod time;
 

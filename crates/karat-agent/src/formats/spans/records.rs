@@ -4,10 +4,13 @@
 use serde_json::{Map, Value};
 
 use super::Span;
-use super::exports::{messages, record, set, set_tool, set_usage, text};
+use super::exports::{
+    arguments_at, entries, keep_answer, messages, record, set, set_tool, set_usage, text,
+};
 use super::time::nanoseconds;
 use crate::formats::dialog::{plain_text, structured};
 use crate::trace::Invalid;
+use crate::trace::fields::{Fields, is_list, is_object, list};
 
 /// The field of a record, as a value.
 fn own(fields: &Map<String, Value>, key: &str) -> Value {
@@ -57,10 +60,8 @@ fn result(output: Value) -> Value {
 /// A row of Braintrust's logs or experiments, or a page of them.
 pub(in crate::formats) fn braintrust(line: &str, out: &mut Vec<Span>) -> Result<(), Invalid> {
     let fields = record(line)?;
-    for key in ["events", "data", "rows"] {
-        if let Some(Value::Array(all)) = fields.get(key) {
-            return all.iter().try_for_each(|one| braintrust(&one.to_string(), out));
-        }
+    if let Some(all) = entries(line, &["events", "data", "rows"])? {
+        return all.into_iter().try_for_each(|one| braintrust(one, out));
     }
     let (kind, metrics) = (own(&fields, "span_attributes"), own(&fields, "metrics"));
     let metadata = own(&fields, "metadata");
@@ -81,6 +82,7 @@ pub(in crate::formats) fn braintrust(line: &str, out: &mut Vec<Span>) -> Result<
         "llm" => {
             let model = metadata.get("model").and_then(Value::as_str);
             set_model(&mut span, model, input, output);
+            keep_answer(&mut span, line, &["output"]);
             set_usage(&mut span, Some(&metrics));
             for (key, name) in [
                 ("gen_ai.usage.cache_read.input_tokens", "prompt_cached_tokens"),
@@ -92,7 +94,8 @@ pub(in crate::formats) fn braintrust(line: &str, out: &mut Vec<Span>) -> Result<
         }
         "tool" => {
             let name = span.name.clone();
-            set_tool(&mut span, &name, own(&fields, "input"), output.cloned().unwrap_or_default());
+            let arguments = arguments_at(line, &["input"], own(&fields, "input"));
+            set_tool(&mut span, &name, arguments, output.cloned().unwrap_or_default());
         }
         _ => {}
     }
@@ -106,13 +109,13 @@ pub(in crate::formats) fn braintrust(line: &str, out: &mut Vec<Span>) -> Result<
 /// A trace or a span of Opik, a page of them, or a trace with its spans.
 pub(in crate::formats) fn opik(line: &str, out: &mut Vec<Span>) -> Result<(), Invalid> {
     let fields = record(line)?;
-    let mut inside = false;
+    let (mut parts, mut inside) = (Fields::parse(line)?, false);
     for key in ["trace", "spans", "traces", "content", "data"] {
-        match fields.get(key) {
-            Some(Value::Array(all)) => {
-                all.iter().try_for_each(|one| opik(&one.to_string(), out))?;
+        match parts.raw(key) {
+            Some(all) if is_list(all) => {
+                list(all)?.into_iter().try_for_each(|one| opik(one, out))?;
             }
-            Some(one @ Value::Object(_)) if key == "trace" => opik(&one.to_string(), out)?,
+            Some(one) if key == "trace" && is_object(one) => opik(one, out)?,
             _ => continue,
         }
         inside = true;
@@ -140,6 +143,7 @@ pub(in crate::formats) fn opik(line: &str, out: &mut Vec<Span>) -> Result<(), In
     match text(&fields, &["type"]).unwrap_or_default() {
         "llm" => {
             set_model(&mut span, text(&fields, &["model"]), input, output);
+            keep_answer(&mut span, line, &["output"]);
             let usage = own(&fields, "usage");
             set_usage(&mut span, Some(&usage));
             for (key, name) in [
@@ -154,7 +158,8 @@ pub(in crate::formats) fn opik(line: &str, out: &mut Vec<Span>) -> Result<(), In
         }
         "tool" => {
             let name = span.name.clone();
-            set_tool(&mut span, &name, own(&fields, "input"), result(own(&fields, "output")));
+            let arguments = arguments_at(line, &["input"], own(&fields, "input"));
+            set_tool(&mut span, &name, arguments, result(own(&fields, "output")));
         }
         _ => {}
     }
@@ -166,13 +171,22 @@ pub(in crate::formats) fn opik(line: &str, out: &mut Vec<Span>) -> Result<(), In
     Ok(())
 }
 
+/// The arguments of a method, without the object that it is called on; the others keep their notation.
+fn without_self(inputs: String) -> String {
+    let Ok(mut fields) = Fields::parse(&inputs) else { return inputs };
+    if fields.present("self").is_none() {
+        return inputs;
+    }
+    let all: Vec<String> =
+        fields.each().map(|(name, value)| format!("{}:{value}", Value::from(name))).collect();
+    format!("{{{}}}", all.join(","))
+}
+
 /// A call of Weave, or a page of them.
 pub(in crate::formats) fn weave(line: &str, out: &mut Vec<Span>) -> Result<(), Invalid> {
     let fields = record(line)?;
-    for key in ["calls", "data"] {
-        if let Some(Value::Array(all)) = fields.get(key) {
-            return all.iter().try_for_each(|one| weave(&one.to_string(), out));
-        }
+    if let Some(all) = entries(line, &["calls", "data"])? {
+        return all.into_iter().try_for_each(|one| weave(one, out));
     }
     // `weave:///entity/project/op/NAME:DIGEST`, or the name alone.
     let operation = needed(&fields, &["op_name"])?;
@@ -200,13 +214,17 @@ pub(in crate::formats) fn weave(line: &str, out: &mut Vec<Span>) -> Result<(), I
     {
         let model = inputs.get("model").or_else(|| output.get("model")).and_then(Value::as_str);
         set_model(&mut span, model, Some(&inputs), Some(&output));
+        keep_answer(&mut span, line, &["output"]);
         // Those around it have the sum of the calls inside, in their summary.
         set_usage(&mut span, output.get("usage"));
     } else if kind.and_then(Value::as_str) == Some("tool") {
-        let mut arguments = inputs;
-        if let Some(arguments) = arguments.as_object_mut() {
-            arguments.shift_remove("self");
-        }
+        let arguments = match arguments_at(line, &["inputs"], inputs) {
+            Value::String(text) => without_self(text).into(),
+            mut arguments => {
+                arguments.as_object_mut().and_then(|fields| fields.shift_remove("self"));
+                arguments
+            }
+        };
         // As it is: a text that looks like a number stays one.
         set_tool(&mut span, name, arguments, fields.get("output").cloned().unwrap_or_default());
     }
