@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::observation::Asked;
 use crate::plan;
+use crate::secrets;
 use crate::suite::notices::Notice;
 use crate::suite::{Case, Step, Suite};
 
@@ -67,13 +68,13 @@ pub(crate) fn asked(
 ) -> Asked {
     let declares = |tool: &Definition| tool.output_schema().is_some();
     let listed = tools_of(case).into_iter().filter_map(|name| tools.get_key_value(name));
-    // Every text of the case is in this form of it, the expected ones too.
-    let texts = format!("{case:?}");
+    let quoted = secrets::quoted(case, redactor);
     Asked {
         session,
         calls,
         tools: listed.map(|(name, tool)| (name.clone(), declares(tool))).collect(),
-        has_secrets: redactor.hide(&texts) != texts,
+        has_secrets: !quoted.is_empty(),
+        quoted,
     }
 }
 

@@ -33,6 +33,7 @@ mod plan;
 pub mod probe;
 pub mod recorded;
 mod score;
+mod secrets;
 pub mod suggest;
 pub mod suite;
 pub mod suites;

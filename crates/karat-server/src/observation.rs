@@ -71,6 +71,14 @@ impl Feature {
         }
     }
 
+    /// The name for reports: that of a tool, or the feature with its name.
+    pub(crate) fn label(self, name: &str) -> String {
+        match self {
+            Feature::Tool => name.to_owned(),
+            other => format!("{} {name}", other.name()),
+        }
+    }
+
     /// Returns whether it is a tool.
     pub(crate) fn is_tool(&self) -> bool {
         *self == Feature::Tool
@@ -100,6 +108,10 @@ pub struct Asked {
     /// True if the case quotes secrets of the server, which only the run itself knows.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_secrets: bool,
+    /// The digests of the strings that quote them, without the secrets, each with its number; empty in journals of
+    /// earlier versions.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub quoted: BTreeMap<Digest, u64>,
 }
 
 /// One attempt at a case.
@@ -166,6 +178,10 @@ impl Called {
     /// The same without secrets.
     pub(crate) fn redacted(mut self, redactor: &Redactor) -> Called {
         redactor.hide_in_fields(&mut self.arguments);
+        // By the name of a tool its definition is found; the address of a resource is only shown.
+        if !self.feature.is_tool() {
+            self.tool = redactor.hidden(std::mem::take(&mut self.tool));
+        }
         if let Some(why) = &mut self.violation {
             *why = redactor.hidden(std::mem::take(why));
         }
@@ -337,5 +353,35 @@ impl From<Result<Value, CallError>> for Outcome {
                 Outcome::Invalid { why: error.to_string() }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_in_the_address_of_a_resource_is_not_kept() {
+        let mut redactor = Redactor::default();
+        redactor.add("first-secret-1");
+        let kept = |feature: Feature| {
+            let called = Called {
+                role: Role::Call,
+                number: 0,
+                feature,
+                tool: "docs://all?token=first-secret-1".to_owned(),
+                arguments: Map::new(),
+                outcome: Outcome::Timeout,
+                nanos: 0,
+                notifications: Vec::new(),
+                headers: None,
+                task: None,
+                violation: None,
+            };
+            called.redacted(&redactor).tool
+        };
+        assert_eq!(kept(Feature::Resource), "docs://all?token=[redacted]");
+        // The definition of a tool is found by its name.
+        assert!(kept(Feature::Tool).ends_with("first-secret-1"));
     }
 }

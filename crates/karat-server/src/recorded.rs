@@ -24,8 +24,9 @@ use karat_mcp::{Definition, Redactor, Revision};
 use crate::asked::Fingerprints;
 use crate::cleanup;
 use crate::compliance::Contract;
-use crate::observation::CaseRun;
-use crate::suite::{Case, Suite, server};
+use crate::observation::{Asked, CaseRun};
+use crate::secrets::{self, SuiteSecrets};
+use crate::suite::{Case, Suite};
 use crate::suites::{Config, Dataset, Facts, Suites, not_recorded};
 use crate::warnings::NAMED;
 
@@ -78,8 +79,8 @@ impl Recorded {
         };
         let cases = entry.config.select(&all)?;
         let outcomes = outcomes(suite, &all, &cases, answers);
-        let redactor = secrets(suite, folder);
-        let withheld = withheld(&cases, &outcomes, &redactor);
+        let secrets = SuiteSecrets::of(suite, folder);
+        let withheld = withheld(&cases, answers, &secrets.redactor);
         let listed = listed(answers);
         let known = self.known(&listed);
         let revision = self.identity.system.settings.get("protocol");
@@ -90,6 +91,7 @@ impl Recorded {
         };
         let mut notes = self.notes(&all, &cases, &outcomes);
         notes.extend(known.notes);
+        notes.extend(note_on_secrets(&secrets, &withheld));
         let shown = |outcome: &Outcome<CaseRun>| !withheld.contains(&outcome.id);
         let (tidy, left): (Vec<Arc<Case>>, Vec<Outcome<CaseRun>>) = (cases.iter().zip(&outcomes))
             .filter(|(_, outcome)| shown(outcome))
@@ -97,7 +99,7 @@ impl Recorded {
             .unzip();
         notes.extend(cleanup::warning(&tidy, &left, &[]));
         let tools = known.tools.unwrap_or_default();
-        let facts = Facts::recorded(contract, tools, redactor, notes, cases, withheld);
+        let facts = Facts::recorded(contract, tools, secrets.redactor, notes, cases, withheld);
         let Identity { system, runs, .. } = self.identity.clone();
         evaluation::report_observed(
             entry,
@@ -294,24 +296,126 @@ fn runs(answers: &[Outcome<CaseRun>]) -> impl Iterator<Item = &CaseRun> {
     })
 }
 
-/// The secrets of the server that the suite names, if it names one that could be used here.
-fn secrets(suite: &Suite, folder: &Path) -> Redactor {
-    let found = suite.server.as_ref().and_then(|written| server::find(written, folder).ok());
-    found.and_then(|found| found.spec.redactor(Some(folder))).unwrap_or_default()
+/// A note on secrets that are unknown here, and on the cases that are not shown for that.
+fn note_on_secrets(secrets: &SuiteSecrets, withheld: &BTreeSet<String>) -> Option<String> {
+    let why: Vec<&str> = secrets.unknown.iter().map(String::as_str).collect();
+    let why = match why.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", first_few(&why, NAMED)),
+    };
+    if !withheld.is_empty() {
+        let ids: Vec<&str> = withheld.iter().map(String::as_str).collect();
+        return Some(format!(
+            "secrets of the server may be unknown here{why}, so nothing is shown of the texts of {} that quoted \
+             some in the run: {}",
+            count(ids.len(), "case"),
+            first_few(&ids, NAMED)
+        ));
+    }
+    (!why.is_empty()).then(|| {
+        format!(
+            "secrets of the server are unknown here{why}: one that the suite quotes since the run is not hidden"
+        )
+    })
 }
 
-/// The cases that quoted secrets of the server in the run, where these are unknown now: nothing that quotes
-/// them is shown.
+/// The cases that quoted secrets of the server in the run, unless all of these are known now: nothing that may
+/// quote them is shown, whether they are judged or not.
 fn withheld(
     cases: &[Arc<Case>],
-    outcomes: &[Outcome<CaseRun>],
+    answers: &[Outcome<CaseRun>],
     redactor: &Redactor,
 ) -> BTreeSet<String> {
-    let is_unknown = |(case, outcome): &(&Arc<Case>, &Outcome<CaseRun>)| {
-        let Kept::Answer(run) = &outcome.outcome else { return false };
-        let texts = format!("{case:?}");
-        run.asked.as_ref().is_some_and(|asked| asked.has_secrets) && redactor.hide(&texts) == texts
+    let asked = |answer: &'_ Outcome<CaseRun>| match &answer.outcome {
+        Kept::Answer(run) => run.asked.clone().filter(|asked| asked.has_secrets),
+        Kept::Failure { .. } => None,
     };
-    let unknown = cases.iter().zip(outcomes).filter(is_unknown);
-    unknown.map(|(case, _)| case.id.clone()).collect()
+    let quoting: BTreeMap<&str, Asked> =
+        (answers.iter()).filter_map(|answer| Some((answer.id.as_str(), asked(answer)?))).collect();
+    let is_unknown = |case: &&Arc<Case>| {
+        let asked = quoting.get(case.id.as_str());
+        // A text that was changed since is not the same either, so it is not known which secrets it had.
+        asked.is_some_and(|asked| {
+            !secrets::are_known(&asked.quoted, &secrets::quoted(case, redactor))
+        })
+    };
+    cases.iter().filter(is_unknown).map(|case| case.id.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::asked;
+
+    fn redactor(secrets: &[&str]) -> Redactor {
+        let mut redactor = Redactor::default();
+        secrets.iter().for_each(|secret| redactor.add(secret));
+        redactor
+    }
+
+    fn suite(cases: &str) -> Suite {
+        let text = format!(
+            "mcp_server: {{command: x, env: {{A: '${{KARAT_TEST_IS_NOT_SET}}'}}}}\n{cases}"
+        );
+        Suite::parse(Path::new("s.yaml"), text.as_bytes()).unwrap()
+    }
+
+    /// The answers of a run that knew these secrets.
+    fn recorded(suite: &Suite, redactor: &Redactor) -> Vec<Outcome<CaseRun>> {
+        let prints = Fingerprints::of(suite, &suite.cases);
+        let outcome = |(case, calls): (&Arc<Case>, &Digest)| {
+            let digests = (prints.session, *calls);
+            let asked = Some(asked::asked(case, digests, &BTreeMap::new(), redactor));
+            let outcome = Kept::Answer(CaseRun { attempts: Vec::new(), asked });
+            Outcome { run: 0, id: case.id.clone(), nanos: 0, outcome }
+        };
+        suite.cases.iter().zip(&prints.cases).map(outcome).collect()
+    }
+
+    #[test]
+    fn a_case_is_shown_only_if_every_secret_that_it_quoted_in_the_run_is_known() {
+        let then = suite(
+            "cases:\n  - {id: plain, tool: t}\n  \
+             - {id: one, tool: t, about: first-secret-1}\n  \
+             - {id: both, tool: t, about: first-secret-1, expect: {equals: other-secret-2}}\n",
+        );
+        let all = redactor(&["first-secret-1", "other-secret-2"]);
+        let answers = recorded(&then, &all);
+        let hidden = |now: &Suite, known: &Redactor| withheld(&now.cases, &answers, known);
+        assert!(hidden(&then, &all).is_empty());
+        assert_eq!(hidden(&then, &redactor(&["first-secret-1"])), ["both".to_owned()].into());
+        let none = ["both".to_owned(), "one".to_owned()].into();
+        assert_eq!(hidden(&then, &Redactor::default()), none);
+        // A text that was changed since may still have the secret that is not known.
+        let changed = suite(
+            "cases:\n  - {id: plain, tool: t}\n  \
+             - {id: one, tool: t, about: first-secret-1, max_latency_ms: 5}\n  \
+             - {id: both, tool: t, about: first-secret-1 and first-secret-1, expect: {equals: other-secret-2 now}}\n",
+        );
+        assert_eq!(hidden(&changed, &redactor(&["first-secret-1"])), ["both".to_owned()].into());
+    }
+
+    #[test]
+    fn the_answers_of_an_earlier_version_are_not_shown_where_they_had_secrets() {
+        let then = suite("cases:\n  - {id: one, tool: t, about: first-secret-1}\n");
+        let known = redactor(&["first-secret-1"]);
+        let mut answers = recorded(&then, &known);
+        let Kept::Answer(CaseRun { asked: Some(asked), .. }) = &mut answers[0].outcome else {
+            panic!("not an answer")
+        };
+        asked.quoted.clear();
+        assert!(asked.has_secrets);
+        assert_eq!(withheld(&then.cases, &answers, &known).len(), 1);
+    }
+
+    #[test]
+    fn a_variable_that_is_not_set_is_named() {
+        let then = suite("cases:\n  - {id: one, tool: t}\n");
+        let secrets = SuiteSecrets::of(&then, Path::new("."));
+        let note = note_on_secrets(&secrets, &BTreeSet::new()).unwrap();
+        assert!(note.contains("KARAT_TEST_IS_NOT_SET is not set"), "{note}");
+        let note = note_on_secrets(&secrets, &["one".to_owned()].into()).unwrap();
+        assert!(note.contains("is not set") && note.contains("1 case that quoted"), "{note}");
+        assert_eq!(note_on_secrets(&SuiteSecrets::default(), &BTreeSet::new()), None);
+    }
 }

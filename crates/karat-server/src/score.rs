@@ -110,11 +110,12 @@ pub(crate) fn score(case: &Case, run: &CaseRun, contract: &Contract, target: f64
         *failures.entry(class).or_default() += 1;
     }
     let schemas = SchemaCounts::of(case, run, contract);
+    let name = name(case, run);
     let share = |count: Count| stats::reliability(count.hits, count.of).ok();
     let reached = share(attempts).map(|rate| if rate >= target { 1.0 } else { 0.0 });
     let item = Item {
         id: case.id.clone(),
-        tags: tags(case),
+        tags: tags(case, name),
         metrics: BTreeMap::from([
             (PASS_RATE, reached),
             (metric!("reliability"), share(attempts)),
@@ -126,15 +127,21 @@ pub(crate) fn score(case: &Case, run: &CaseRun, contract: &Contract, target: f64
             passed,
             failures: failures.iter().map(|(class, n)| ((*class).to_owned(), *n)).collect(),
             input_problems: schemas.input_problems.iter().take(MAX_REASONS).cloned().collect(),
-            ..observe(case, run, &judged)
+            ..observe(case, name, run, &judged)
         })),
         ..Item::default()
     };
-    ScoredCase { item, attempts, failures, schemas, slices: slices_of(case) }
+    ScoredCase { item, attempts, failures, schemas, slices: slices_of(case, name) }
+}
+
+/// The name of the tool, resource, prompt or method, as the run kept it: without the secrets that an address may have.
+fn name<'a>(case: &'a Case, run: &'a CaseRun) -> &'a str {
+    let called = run.attempts.iter().find_map(Attempt::call);
+    called.map_or(&case.step.tool, |called| &called.tool)
 }
 
 /// The call of the first attempt that failed, or else of the first, and the reasons of all.
-fn observe(case: &Case, run: &CaseRun, judged: &[Judgement]) -> observed::Suite {
+fn observe(case: &Case, name: &str, run: &CaseRun, judged: &[Judgement]) -> observed::Suite {
     let shown = judged.iter().position(|judgement| !judgement.passed()).unwrap_or(0);
     let call = run.attempts.get(shown).and_then(Attempt::call);
     let mut reasons: Vec<String> =
@@ -145,7 +152,7 @@ fn observe(case: &Case, run: &CaseRun, judged: &[Judgement]) -> observed::Suite 
     let clipped = |text: &str| clip(text, MAX_COLUMNS).into_owned();
     observed::Suite {
         about: case.about.clone(),
-        tool: case.step.label(),
+        tool: case.step.feature.label(name),
         arguments: call
             .map(|call| clipped(&serde_json::to_string(&call.arguments).unwrap_or_default())),
         ended: call.map(|call| call.outcome.class().to_owned()),
@@ -160,16 +167,16 @@ fn observe(case: &Case, run: &CaseRun, judged: &[Judgement]) -> observed::Suite 
 }
 
 /// The slices of a case: it belongs to that of each of its tags.
-fn slices_of(case: &Case) -> Vec<(&'static str, String)> {
-    let mut slices = vec![(case.step.feature.name(), case.step.tool.clone())];
+fn slices_of(case: &Case, name: &str) -> Vec<(&'static str, String)> {
+    let mut slices = vec![(case.step.feature.name(), name.to_owned())];
     slices.extend(case.tags.iter().map(|tag| ("tag", tag.clone())));
     slices.extend(case.class.iter().map(|class| ("class", class.clone())));
     slices
 }
 
-pub(crate) fn tags(case: &Case) -> BTreeMap<String, String> {
-    let (feature, name) = (case.step.feature.name(), case.step.tool.clone());
-    let mut tags = BTreeMap::from([(feature.to_owned(), name)]);
+pub(crate) fn tags(case: &Case, name: &str) -> BTreeMap<String, String> {
+    let feature = case.step.feature.name();
+    let mut tags = BTreeMap::from([(feature.to_owned(), name.to_owned())]);
     tags.extend(case.class.iter().map(|class| ("class".to_owned(), class.clone())));
     if !case.tags.is_empty() {
         let list: Vec<&str> = case.tags.iter().map(String::as_str).collect();

@@ -24,7 +24,7 @@ use serde::Deserialize;
 
 use crate::compliance::Contract;
 use crate::live_suite::LiveSuite;
-use crate::observation::{Attempt, CaseRun, Outcome as Ended};
+use crate::observation::{Attempt, CaseRun, Feature, Outcome as Ended};
 use crate::plan::Plan;
 use crate::probe::live;
 use crate::suite::snapshot::Store;
@@ -520,7 +520,7 @@ fn runs(outcomes: &[Outcome<CaseRun>]) -> impl Iterator<Item = &CaseRun> + Clone
 fn failed(case: &Case, class: &str, message: &str) -> Item {
     Item {
         id: case.id.clone(),
-        tags: score::tags(case),
+        tags: score::tags(case, &case.step.tool),
         error: Some(ItemError { class: class.to_owned(), message: message.to_owned() }),
         ..Item::default()
     }
@@ -533,6 +533,7 @@ fn redact(item: &mut Item, hidden: impl Fn(String) -> String) {
     if let Some(error) = &mut item.error {
         hide(&mut error.message);
     }
+    item.tags.values_mut().for_each(hide);
     let Some(Observed::Suite(observed)) = &mut item.observed else { return };
     let observed::Suite {
         about,
@@ -554,13 +555,20 @@ fn redact(item: &mut Item, hidden: impl Fn(String) -> String) {
 
 /// Removes the parts of a case that quote a suite with unknown secrets.
 fn withhold(item: &mut Item) {
-    const WHY: &str = "not shown: the case holds secrets of the server, which were not recorded";
+    const WHY: &str =
+        "not shown: the case holds secrets of the server, and some may be unknown here";
     if let Some(Observed::Suite(observed)) = &mut item.observed {
         observed.about = None;
         observed.input_problems.clear();
         observed.more_reasons = 0;
         if !observed.reasons.is_empty() {
             observed.reasons = vec![WHY.to_owned()];
+        }
+    }
+    if item.error.is_some() {
+        // Where nothing was recorded, the name comes from the suite, and an address may have a secret in it.
+        for feature in [Feature::Resource, Feature::Prompt, Feature::Method] {
+            item.tags.remove(feature.name());
         }
     }
 }
@@ -708,10 +716,11 @@ mod tests {
                 ..observed::Suite::default()
             })),
             error: Some(ItemError { class: "timeout".to_owned(), message: secret() }),
+            tags: [("resource".to_owned(), secret())].into(),
             ..Item::default()
         };
         redact(&mut item, |text| text.replace("hush-hush", "[redacted]"));
         let shown = serde_json::to_string(&item).unwrap();
-        assert_eq!((shown.matches("hush").count(), shown.matches("[redacted]").count()), (0, 8));
+        assert_eq!((shown.matches("hush").count(), shown.matches("[redacted]").count()), (0, 9));
     }
 }

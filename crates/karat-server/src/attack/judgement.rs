@@ -92,11 +92,14 @@ pub(super) fn is_held(attempt: &Attempt, outcome: &Outcome) -> bool {
     }
 }
 
-/// Returns whether an HTTP status refuses the content of a request, not its sender or its frequency.
+/// The HTTP status of firewalls and servers that detect an attack. It may be about the sender too, so it is not a refusal
+/// of arguments ([`Reaction::Refused`]); of an attack it says that nothing was carried out.
+const FORBIDDEN: &str = "403";
+
+/// Returns whether an HTTP status says that a request was not carried out, and not for its frequency.
 fn is_refused_by_http(why: &str) -> bool {
-    const REFUSALS: [&str; 8] = ["400", "403", "406", "413", "414", "415", "422", "431"];
-    let status = why.strip_prefix("HTTP status ").unwrap_or_default();
-    REFUSALS.iter().any(|refusal| status.starts_with(refusal))
+    reaction::http_status(why)
+        .is_some_and(|status| reaction::refuses_content(status) || status.starts_with(FORBIDDEN))
 }
 
 /// Returns whether the arguments were refused as invalid, before the tool used them.
@@ -155,7 +158,11 @@ fn ended(outcome: &Outcome) -> Option<String> {
     match outcome {
         Outcome::Timeout => Some("no answer in time".to_owned()),
         Outcome::Crash { .. } => Some("the server ended".to_owned()),
-        Outcome::Transport { why } if why.starts_with("HTTP status 5") => Some(why.clone()),
+        Outcome::Transport { why }
+            if reaction::http_status(why).is_some_and(|status| status.starts_with('5')) =>
+        {
+            Some(why.clone())
+        }
         _ => None,
     }
 }
@@ -192,6 +199,22 @@ mod tests {
         let (_, other) = answered("b", "name: too long\npath: not absolute");
         assert_eq!(words_of(&one), words_of(&other));
         assert_ne!(words_of(&one), words_of(&answered("c", "name: too long").1));
+    }
+
+    #[test]
+    fn a_forbidden_attack_is_held_and_forbidden_arguments_are_not_refused() {
+        let (attempt, _) = answered("a", "");
+        for (status, is_held_by_it, reaction) in [
+            ("400 Bad Request", true, Reaction::Refused),
+            ("403 Forbidden", true, Reaction::Failed),
+            ("401 Unauthorized", false, Reaction::Failed),
+            ("429 Too Many Requests", false, Reaction::Failed),
+            ("500", false, Reaction::NoAnswer),
+        ] {
+            let outcome = Outcome::Transport { why: format!("HTTP status {status}") };
+            assert_eq!(is_held(&attempt, &outcome), is_held_by_it, "{status}");
+            assert_eq!(Reaction::from(&outcome), reaction, "{status}");
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod attacks;
 mod attempts;
 mod canary_site;
 mod config;
+mod contact;
 mod controls;
 mod items;
 mod judgement;

@@ -55,9 +55,9 @@ struct Pending {
 
 /// A call of a tool without an attack: the input around which attacks are made.
 #[derive(Clone, Default)]
-struct PlainCall {
+pub(super) struct PlainCall {
     /// The values that it was made with, as far as they are known.
-    known: Map<String, Value>,
+    pub(super) known: Map<String, Value>,
     /// The arguments of the call that the outcome is of.
     arguments: Map<String, Value>,
     /// Its answer; none if there was none.
@@ -93,8 +93,6 @@ pub(super) struct Memory {
     plain: BTreeMap<String, PlainCall>,
     /// The ids of results that show that a file outside was looked at.
     looked_at: BTreeSet<String>,
-    /// The tools and parameters through which the listener was called.
-    contacts: BTreeSet<String>,
     pending: Vec<Pending>,
 }
 
@@ -309,10 +307,6 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
                 && called.is_alive
                 && self.plain_call(tool).await.is_slow();
             let saw = saw.filter(|_| !is_slow);
-            // Whether the attack worked or not: this address of the machine is not refused.
-            if self.site.listener.was_asked(since, "/") {
-                self.memory.contacts.insert(place_of(&result));
-            }
             is_redirected |= self.site.listener.was_asked(since, REDIRECTING);
             let sent = self.show(&attempt.arguments);
             if attempt.proofs.iter().any(Proof::is_side_effect) {
@@ -344,11 +338,22 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
             same += u64::from(failure.as_ref() == Some(&words_of(&called.outcome)));
             answers.push((attempt, called.outcome));
         }
+        // Both are tried with addresses of this machine: where none of these is asked for, nothing shows whether a
+        // redirect would be followed, or the address of metadata refused.
+        let is_live_held = result.status == AttackStatus::Held && self.known.is_some();
+        let has_contact = match technique {
+            Technique::Redirect => is_redirected,
+            Technique::Metadata if is_live_held => self.calls_this_machine(tool, &result).await,
+            _ => true,
+        };
+        // Then the other address came through, in whatever words the tool fails.
+        let came_through = technique == Technique::Metadata && has_contact;
         let needs_tool =
             !matches!(technique, Technique::EnvPlain | Technique::HugeInput | Technique::DeepInput);
         if result.status == AttackStatus::Held
             && (needs_tool || technique == Technique::EnvPlain)
             && !is_accepted
+            && !came_through
             && self.plain_call(tool).await.is_refused()
         {
             result.status = AttackStatus::NotExecuted;
@@ -361,6 +366,7 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
         // A server that survives a huge input has survived it, whatever the tool does with it.
         let survives = matches!(technique, Technique::HugeInput | Technique::DeepInput);
         if result.status == AttackStatus::Held
+            && !came_through
             && let Some(unreached) = self.not_reached(tool, &answers, survives).await
         {
             result.set_unreached(unreached);
@@ -377,7 +383,7 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
         }
         // A few attempts may fail for reasons of their own, such as a zero byte that no program takes.
         let is_blocked = may_be_blocked && same * 2 > result.attempts;
-        if result.status == AttackStatus::Held && needs_tool && is_blocked {
+        if result.status == AttackStatus::Held && needs_tool && is_blocked && !came_through {
             result.status = AttackStatus::NotExecuted;
             result.why = Some(format!(
                 "{} fails with plain arguments, and in the same words with the attack, so it may not have \
@@ -387,6 +393,7 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
         }
         if result.status == AttackStatus::Held
             && needs_tool
+            && !came_through
             && self.fails_with_any_text(tool, &result, &answers).await
         {
             result.status = AttackStatus::NotExecuted;
@@ -396,14 +403,11 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
                 tool.name()
             ));
         }
-        // Both are tried with addresses of this machine: where none of these is asked for, nothing shows whether a
-        // redirect would be followed, or the address of metadata refused.
-        let has_contact = match technique {
-            Technique::Redirect => is_redirected,
-            Technique::Metadata => self.memory.contacts.contains(&place_of(&result)),
-            _ => true,
-        };
-        if result.status == AttackStatus::Held && self.known.is_some() && !has_contact {
+        if result.status == AttackStatus::Held
+            && self.known.is_some()
+            && !has_contact
+            && !self.is_over(&mut result)
+        {
             result.status = AttackStatus::NotExecuted;
             let name = tool.name();
             result.why = Some(match technique {
@@ -626,7 +630,7 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
 
     /// The plain call of a tool: with an input that succeeded in a recording or is likely to succeed, or with the
     /// simplest arguments.
-    async fn plain_call(&mut self, tool: &Definition) -> PlainCall {
+    pub(super) async fn plain_call(&mut self, tool: &Definition) -> PlainCall {
         if let Some(plain) = self.memory.plain.get(tool.name()) {
             return plain.clone();
         }
@@ -667,7 +671,7 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
         plain
     }
 
-    fn is_out_of_time(&self) -> bool {
+    pub(super) fn is_out_of_time(&self) -> bool {
         self.memory.lost.is_some() || self.config.stop.is_made() || self.deadline.is_over()
     }
 
@@ -700,11 +704,6 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
         let text = replay::ascii(&Value::Object(short));
         clip(&self.site.masked(&text), SHOWN).into_owned()
     }
-}
-
-/// The tool and the parameter of a result.
-fn place_of(result: &AttackResult) -> String {
-    format!("{}/{}", result.tool, result.parameter.as_deref().unwrap_or_default())
 }
 
 /// Returns whether an answer repeats an argument.

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use karat_mcp::Awaited;
 use serde_json::{Map, Value};
 
 use super::attempts::Attempt;
 use crate::observation::Outcome;
 use crate::probe::live::{CallResult, Flooded, LiveServer, Rebound};
+use crate::probe::reaction;
 
 /// The attack target: a live server or a simulated one.
 pub(super) trait AttackTarget {
@@ -33,9 +35,12 @@ pub(super) trait AttackTarget {
 impl AttackTarget for LiveServer {
     /// A connection that failed does not mean that the server went down with it, so that is checked.
     async fn call(&self, tool: &str, attempt: &Attempt) -> Result<CallResult, String> {
-        let mut called = LiveServer::call(self, tool, &attempt.arguments).await?;
+        // Boxed, because the chain of nested futures is longer than the compiler follows by default.
+        let call: Awaited<'_, Result<CallResult, String>> =
+            Box::pin(LiveServer::call(self, tool, &attempt.arguments));
+        let mut called = call.await?;
         if let Outcome::Transport { why } = &called.outcome
-            && !why.starts_with("HTTP status")
+            && reaction::http_status(why).is_none()
             && !self.is_alive().await
         {
             called.outcome = Outcome::Crash { why: why.clone() };

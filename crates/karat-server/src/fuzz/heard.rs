@@ -50,7 +50,7 @@ fn is_elsewhere(outcome: &Outcome) -> bool {
 /// The answers of a tool to valid inputs.
 #[derive(Debug, Default)]
 pub(super) struct Usual {
-    /// The failure of most of them, if there is one.
+    /// The failure of more than half of the ordinary ones, if there is one.
     failure: Option<BTreeSet<String>>,
     /// Every failure of them.
     failures: BTreeSet<BTreeSet<String>>,
@@ -71,7 +71,7 @@ impl Usual {
             *counts.entry(words).or_default() += 1;
         }
         let most = counts.into_iter().max_by_key(|(_, count)| *count);
-        let most = most.filter(|(_, count)| count * 2 >= ordinary.len());
+        let most = most.filter(|(_, count)| count * 2 > ordinary.len());
         Usual {
             failure: most.map(|(words, _)| words.clone()),
             failures: valid.iter().filter_map(|one| one.failure.clone()).collect(),
@@ -159,6 +159,18 @@ mod tests {
         let own = tool_error("the path must be a text");
         let (counts, unrelated) = counted(&[heard(true, &down(1)), heard(false, &own)]);
         assert_eq!((counts.invalid, counts.invalid_refused, unrelated), (1, 1, 0));
+    }
+
+    #[test]
+    fn half_of_the_valid_inputs_are_not_most_of_them() {
+        let fine = Outcome::Result { result: json!({"content": []}) };
+        let same = || tool_error("the path is wrong");
+        let half = [heard(true, &same()), heard(true, &fine), heard(false, &same())];
+        let (counts, unrelated) = counted(&half);
+        assert_eq!((counts.valid, counts.invalid, unrelated), (2, 1, 0));
+        let more = [&half[..], &[heard(true, &same())]].concat();
+        let (counts, unrelated) = counted(&more);
+        assert_eq!((counts.valid, counts.invalid, unrelated), (3, 0, 1));
     }
 
     #[test]

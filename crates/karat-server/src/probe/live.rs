@@ -337,7 +337,7 @@ impl LiveServer {
     pub(crate) async fn gone_after(&self, outcome: &Outcome) -> Option<String> {
         let broke = match outcome {
             Outcome::Crash { .. } => true,
-            Outcome::Transport { why } => !why.starts_with("HTTP status "),
+            Outcome::Transport { why } => reaction::http_status(why).is_none(),
             _ => false,
         };
         if self.is_restartable || !broke || self.is_alive().await {

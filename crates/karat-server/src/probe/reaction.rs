@@ -33,13 +33,13 @@ pub(crate) const INTERNAL_ERROR: i64 = -32603;
 /// The codes of messages that cannot be read or are not requests: the input is refused before a tool sees it.
 const UNREADABLE: [i64; 2] = [-32700, -32600];
 
-/// Marks that validators leave in tool errors.
-const REFUSALS: [&str; 4] =
+/// Marks that validators leave in errors of any kind.
+const VALIDATOR_MARKS: [&str; 4] =
     ["-32602", "Input validation error", "validation error for ", "validation errors for "];
 
 /// Marks that validators leave in internal errors (-32603), which say nothing of the arguments otherwise: of Zod, Ajv,
 /// jsonschema, serde and Go.
-const INTERNAL_REFUSALS: [&str; 18] = [
+const INTERNAL_VALIDATOR_MARKS: [&str; 18] = [
     "invalid_type",
     "invalid_literal",
     "invalid_union",
@@ -60,8 +60,18 @@ const INTERNAL_REFUSALS: [&str; 18] = [
     "cannot unmarshal",
 ];
 
-/// HTTP statuses that refuse the content of a request, not its sender or its frequency.
-const REFUSING_STATUSES: [&str; 7] = ["400", "406", "413", "414", "415", "422", "431"];
+/// HTTP statuses that refuse the content of a request, not its sender (401, 403) or its frequency (429).
+const CONTENT_REFUSED: [&str; 7] = ["400", "406", "413", "414", "415", "422", "431"];
+
+/// The HTTP status in the reason of a failed connection, such as `403 Forbidden`.
+pub(crate) fn http_status(why: &str) -> Option<&str> {
+    why.strip_prefix("HTTP status ")
+}
+
+/// Returns whether an HTTP status refuses the content of a request.
+pub(crate) fn refuses_content(status: &str) -> bool {
+    CONTENT_REFUSED.iter().any(|code| status.starts_with(code))
+}
 
 fn has_mark(outcome: &Outcome, marks: &[&str]) -> bool {
     let text = text(outcome);
@@ -71,11 +81,12 @@ fn has_mark(outcome: &Outcome, marks: &[&str]) -> bool {
 impl From<&Outcome> for Reaction {
     fn from(outcome: &Outcome) -> Reaction {
         match outcome {
-            Outcome::Result { .. } if outcome.is_tool_error() => match has_mark(outcome, &REFUSALS)
-            {
-                true => Reaction::Refused,
-                false => Reaction::Failed,
-            },
+            Outcome::Result { .. } if outcome.is_tool_error() => {
+                match has_mark(outcome, &VALIDATOR_MARKS) {
+                    true => Reaction::Refused,
+                    false => Reaction::Failed,
+                }
+            }
             Outcome::Result { result } => {
                 match refusal::is_refusal(result, Answer::new(result).text()) {
                     true => Reaction::RefusedAsText,
@@ -85,14 +96,12 @@ impl From<&Outcome> for Reaction {
             Outcome::ProtocolError { code, .. } => {
                 let is_refusal = *code == INVALID_PARAMS
                     || UNREADABLE.contains(code)
-                    || has_mark(outcome, &REFUSALS)
-                    || (*code == INTERNAL_ERROR && has_mark(outcome, &INTERNAL_REFUSALS));
+                    || has_mark(outcome, &VALIDATOR_MARKS)
+                    || (*code == INTERNAL_ERROR && has_mark(outcome, &INTERNAL_VALIDATOR_MARKS));
                 if is_refusal { Reaction::Refused } else { Reaction::Failed }
             }
-            Outcome::Transport { why } => match why.strip_prefix("HTTP status ") {
-                Some(status) if REFUSING_STATUSES.iter().any(|one| status.starts_with(one)) => {
-                    Reaction::Refused
-                }
+            Outcome::Transport { why } => match http_status(why) {
+                Some(status) if refuses_content(status) => Reaction::Refused,
                 Some(status) if status.starts_with('4') => Reaction::Failed,
                 _ => Reaction::NoAnswer,
             },

@@ -27,10 +27,7 @@ impl Request {
 
     /// The name for people.
     pub(crate) fn label(&self) -> String {
-        match self.feature {
-            Feature::Tool => self.name.clone(),
-            feature => format!("{} {}", feature.name(), self.name),
-        }
+        self.feature.label(&self.name)
     }
 
     /// The lines of a case.

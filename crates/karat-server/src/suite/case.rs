@@ -159,14 +159,6 @@ impl Step {
         self.feature.is_tool().then_some(self.tool.as_str())
     }
 
-    /// The name for reports: that of a tool, or the feature with its name.
-    pub(crate) fn label(&self) -> String {
-        match self.feature {
-            Feature::Tool => self.tool.clone(),
-            other => format!("{} {}", other.name(), self.tool),
-        }
-    }
-
     /// Returns whether its answer is compared with a snapshot.
     pub(crate) fn expects_snapshot(&self) -> bool {
         self.matchers.iter().any(Matcher::is_snapshot)

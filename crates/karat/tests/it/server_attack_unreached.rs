@@ -96,6 +96,28 @@ fn a_scan_of_a_tool_that_always_fails_knows_nothing_of_its_reach() {
 }
 
 #[test]
+fn an_unknown_reach_has_its_reason_in_json() {
+    let scratch = Scratch::new();
+    let scanned = |reader: &[&str]| {
+        let ran = on_reader(&scratch, &["scan", "--json", "--time-limit", "60"], reader);
+        serde_json::from_str::<Value>(&ran.stdout).unwrap()
+    };
+    let unknown = scanned(&["get_file", "0"]);
+    assert_eq!(unknown["reach"], Value::Null);
+    assert!(unknown["reach_undefined"].as_str().is_some_and(|why| !why.is_empty()), "{unknown}");
+    let known = scanned(&["fetch", "100000"]);
+    assert!(known["reach"].is_array() && known.get("reach_undefined").is_none(), "{known}");
+}
+
+#[test]
+fn metadata_alone_is_held_by_a_tool_that_fetches_other_pages_of_this_machine() {
+    let scratch = Scratch::new();
+    let attack = ["attack", "--json", "--case", "ssrf-metadata"];
+    let found = statuses(&on_reader(&scratch, &attack, &["visit_careful", "100000"]).expect(0));
+    assert_eq!(found["ssrf-metadata/visit_careful/url"].0, "held", "{found:?}");
+}
+
+#[test]
 fn an_address_that_may_be_one_of_a_file_is_attacked_with_file_urls() {
     let scratch = Scratch::new();
     let cases = ["attack", "--json", "--case", "absolute-path", "--case", "secret-file"];

@@ -34,6 +34,9 @@ const LISTINGS: usize = 10;
 /// The minimum time for checking what the server can reach.
 const LEAST_REACH: Duration = Duration::from_secs(2);
 
+/// The reason for which the reach of a server without callable tools is unknown.
+const NOT_CALLED: &str = "no tool was called";
+
 /// Scans a server.
 pub(crate) fn scan(arguments: &ScanArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     for path in &arguments.outputs {
@@ -88,12 +91,16 @@ pub(crate) fn scan(arguments: &ScanArgs, terminal: &Terminal) -> Result<Exit, St
     let document = CheckReport::of(vec![report]);
     write_files(arguments, &rules, &findings, &document)?;
     if terminal.json() {
-        terminal.print_json(&serde_json::json!({
+        let mut found = serde_json::json!({
             "schema": "karat.scan/1",
             "lint": linted,
             "fuzz": document,
-            "reach": reached.ok(),
-        }))?;
+            "reach": reached.as_ref().ok(),
+        });
+        if let Err(why) = reached {
+            found["reach_undefined"] = why.into();
+        }
+        terminal.print_json(&found)?;
     } else {
         terminal.print(&text)?;
     }
@@ -170,6 +177,7 @@ fn without_calls(
             "lint": linted,
             "fuzz": document,
             "reach": null,
+            "reach_undefined": NOT_CALLED,
             "not_called": why,
             "latency_ms": latency,
         }))?;
@@ -181,7 +189,7 @@ fn without_calls(
             let _ = writeln!(out, "latency of {n} listings: p50 {p50:.1} ms, longest {max:.1} ms");
         }
         let _ = writeln!(out, "note: {}", printable(why));
-        out.push_str(&reach_rows(spec, &Err("no tool was called".to_owned())));
+        out.push_str(&reach_rows(spec, &Err(NOT_CALLED.to_owned())));
         terminal.print(&out)?;
     }
     let fail_on = probe::FailOn::from(arguments.fail_on);
