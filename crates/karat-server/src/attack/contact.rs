@@ -69,8 +69,8 @@ mod tests {
         is_terse: bool,
     }
 
-    impl AttackTarget for Fetcher<'_> {
-        async fn call(&self, _: &str, attempt: &Attempt) -> Result<CallResult, String> {
+    impl Target for Fetcher<'_> {
+        fn answer(&self, attempt: &Attempt) -> Outcome {
             let url = attempt.arguments.get("url").and_then(Value::as_str).unwrap_or_default();
             let path = url.splitn(4, '/').nth(3).map(|path| format!("/{path}"));
             let is_metadata = url.contains("/latest/") || url.contains("/computeMetadata/");
@@ -86,10 +86,28 @@ mod tests {
                 false => "unknown host",
             };
             let content = json!([{"type": "text", "text": said}]);
-            let result = json!({"content": content, "isError": !is_fetched});
+            Outcome::Result { result: json!({"content": content, "isError": !is_fetched}) }
+        }
+    }
+
+    /// A server that answers HTTP requests with a status and nothing else.
+    struct Closed(&'static str);
+
+    impl Target for Closed {
+        fn answer(&self, _: &Attempt) -> Outcome {
+            Outcome::Transport { why: format!("HTTP status {}", self.0) }
+        }
+    }
+
+    /// The part of a target that differs.
+    trait Target: Sync {
+        fn answer(&self, attempt: &Attempt) -> Outcome;
+    }
+
+    impl<T: Target> AttackTarget for T {
+        async fn call(&self, _: &str, attempt: &Attempt) -> Result<CallResult, String> {
             let (latency, shown) = (Duration::ZERO, String::new());
-            let outcome = Outcome::Result { result };
-            Ok(CallResult { outcome, latency, shown, is_alive: true })
+            Ok(CallResult { outcome: self.answer(attempt), latency, shown, is_alive: true })
         }
 
         async fn flood(
@@ -107,34 +125,49 @@ mod tests {
         }
     }
 
-    /// The results of `ssrf-metadata`, first without and then after `ssrf-loopback`.
-    async fn results(ours: &'static str, is_terse: bool) -> [AttackResult; 2] {
-        let site = CanarySite::prepare(&[], false).await.unwrap();
-        let target = Fetcher { site: &site, ours, is_terse };
+    /// The results of the last of these attacks on a tool with the parameter `url`.
+    async fn attack(target: &impl Target, site: &CanarySite, ids: &[&str]) -> Vec<AttackResult> {
         let schema = json!({"type": "object", "required": ["url"], "properties": {"url": {"type": "string"}}});
         let tool = Definition::new(json!({"name": "get", "inputSchema": schema})).unwrap();
-        let (config, successes) = (Config::default(), Successes::default());
-        let around = Surroundings::default();
-        let mut found = Vec::new();
-        for ids in [&["ssrf-metadata"] as &[&str], &["ssrf-loopback", "ssrf-metadata"]] {
-            let mut runner = AttackRunner {
-                target: &target,
-                site: &site,
-                config: &config,
-                known: Some((&successes, &around)),
-                access: Access { is_local: true, has_loopback: true, has_secret: true },
-                shown: None,
-                deadline: Deadline::after(None),
-                memory: &mut Memory::default(),
-            };
-            let mut last = Vec::new();
-            for id in ids {
-                let attack = ATTACKS.iter().find(|attack| attack.id() == *id).unwrap();
-                last = runner.attack(&tool, attack).await;
-            }
-            found.push(last.remove(0));
+        let mut runner = AttackRunner {
+            target,
+            site,
+            config: &Config::default(),
+            known: Some((&Successes::default(), &Surroundings::default())),
+            access: Access { is_local: true, has_loopback: true, has_secret: true },
+            shown: None,
+            deadline: Deadline::after(None),
+            memory: &mut Memory::default(),
+        };
+        let mut last = Vec::new();
+        for id in ids {
+            let attack = ATTACKS.iter().find(|attack| attack.id() == *id).unwrap();
+            last = runner.attack(&tool, attack).await;
         }
-        found.try_into().unwrap()
+        last
+    }
+
+    /// The results of `ssrf-metadata`, first without and then after `ssrf-loopback`.
+    async fn results(ours: &'static str, is_terse: bool) -> Vec<AttackResult> {
+        let site = CanarySite::prepare(&[], false).await.unwrap();
+        let target = Fetcher { site: &site, ours, is_terse };
+        let mut found = attack(&target, &site, &["ssrf-metadata"]).await;
+        found.extend(attack(&target, &site, &["ssrf-loopback", "ssrf-metadata"]).await);
+        assert_eq!(found.len(), 2);
+        found
+    }
+
+    #[tokio::test]
+    async fn a_server_that_refuses_every_request_holds_nothing() {
+        let site = CanarySite::prepare(&[], false).await.unwrap();
+        for status in ["400 Bad Request", "403 Forbidden", "422 Unprocessable Content"] {
+            for id in ["ssrf-metadata", "command-injection", "absolute-path"] {
+                for result in attack(&Closed(status), &site, &[id]).await {
+                    let of = (status, &result.why);
+                    assert_eq!(result.status, AttackStatus::NotExecuted, "{id}: {of:?}");
+                }
+            }
+        }
     }
 
     #[tokio::test]

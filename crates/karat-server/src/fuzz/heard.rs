@@ -36,10 +36,15 @@ impl Heard {
             },
             is_hostile: kind.is_hostile(),
             reaction: Reaction::from(outcome),
-            failure: failure_of(outcome),
+            failure: failure(outcome),
             is_elsewhere: is_elsewhere(outcome),
         }
     }
+}
+
+/// The words of a failure; none of an HTTP status, whose words are the same whatever is wrong.
+fn failure(outcome: &Outcome) -> Option<BTreeSet<String>> {
+    failure_of(outcome).filter(|_| outcome.is_answer())
 }
 
 /// Returns whether the kind of an error does not say that it is about the input. That of a tool error does.
@@ -82,7 +87,7 @@ impl Usual {
 
     /// Returns whether an answer to an invalid input says nothing about it.
     pub(super) fn is_unrelated(&self, outcome: &Outcome) -> bool {
-        is_elsewhere(outcome) || self.is_failure(failure_of(outcome).as_ref())
+        is_elsewhere(outcome) || self.is_failure(failure(outcome).as_ref())
     }
 
     fn is_failure(&self, words: Option<&BTreeSet<String>>) -> bool {

@@ -119,7 +119,7 @@ pub(crate) fn words_of(outcome: &Outcome) -> BTreeSet<String> {
 
 /// The words of a failure, without those that have a digit: a time or an id differs from one failure to the next.
 pub(crate) fn failure_of(outcome: &Outcome) -> Option<BTreeSet<String>> {
-    let is_failure = outcome.is_answer() && Reaction::from(outcome) != Reaction::Accepted;
+    let is_failure = !matches!(Reaction::from(outcome), Reaction::Accepted | Reaction::NoAnswer);
     let mut words = is_failure.then(|| words_of(outcome))?;
     words.retain(|word| !word.chars().any(char::is_numeric));
     Some(words)
