@@ -3,7 +3,9 @@
 //! The pages are those of the dashboard. Their addresses become relative paths of files, so the folder works
 //! below any address. What needs a server is left out: forms that compare any two runs.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use karat_io::input::{WriteError, create_folder, write_atomic};
@@ -18,6 +20,8 @@ const MARKER: &str = ".karat-site";
 const ATTRIBUTES: [&str; 3] = [" href=\"", " src=\"", " action=\""];
 /// A slash as the templates write it where an address is filled in.
 const SLASH: &str = "&#x2f;";
+/// The names of pages, and of the reports that they show.
+const PAGES: [&str; 2] = ["index.html", "report.json"];
 /// The most runs that have a page: the latest.
 const RUNS: usize = 500;
 
@@ -61,6 +65,7 @@ pub fn write(store: &Store, folder: &Path, reports: usize) -> Result<usize, Site
         runs: runs.iter().copied().collect(),
         reports: detailed.iter().copied().collect(),
         pairs: pairs.iter().copied().collect(),
+        written: RefCell::default(),
     };
     let pages = Pages::for_files()?;
     let mut count = 0;
@@ -95,6 +100,7 @@ pub fn write(store: &Store, folder: &Path, reports: usize) -> Result<usize, Site
     }
     site.file("style.css", style().as_bytes())?;
     site.file("script.js", SCRIPT.as_bytes())?;
+    site.remove_stale()?;
     Ok(count)
 }
 
@@ -106,6 +112,8 @@ struct Site<'a> {
     reports: BTreeSet<i64>,
     /// The runs that are compared.
     pairs: BTreeSet<(i64, i64)>,
+    /// The files that were written.
+    written: RefCell<BTreeSet<PathBuf>>,
 }
 
 impl Site<'_> {
@@ -114,7 +122,26 @@ impl Site<'_> {
         if let Some(parent) = path.parent() {
             create_folder(parent)?;
         }
-        Ok(write_atomic(&path, bytes)?)
+        write_atomic(&path, bytes)?;
+        self.written.borrow_mut().insert(path);
+        Ok(())
+    }
+
+    /// Removes pages that an earlier site had: a run that left the history is not to be published any longer.
+    fn remove_stale(&self) -> Result<(), SiteError> {
+        let written = self.written.borrow();
+        for part in ["compare", "evaluations", "runs"] {
+            let folder = self.folder.join(part);
+            if !folder.is_dir() || folder.is_symlink() {
+                continue;
+            }
+            remove_other_pages(&folder, &written).map_err(|source| WriteError {
+                path: folder,
+                action: "remove an earlier page",
+                source,
+            })?;
+        }
+        Ok(())
     }
 
     fn page(&self, path: &str, html: &str) -> Result<(), SiteError> {
@@ -185,6 +212,23 @@ impl Site<'_> {
     }
 }
 
+/// Removes the pages and reports below a folder that are not among these, and folders that become empty.
+fn remove_other_pages(folder: &Path, written: &BTreeSet<PathBuf>) -> io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let (kind, path) = (entry.file_type()?, entry.path());
+        if kind.is_dir() {
+            remove_other_pages(&path, written)?;
+            if std::fs::read_dir(&path)?.next().is_none() {
+                std::fs::remove_dir(&path)?;
+            }
+        } else if PAGES.iter().any(|name| entry.file_name() == *name) && !written.contains(&path) {
+            std::fs::remove_file(&path)?;
+        }
+    }
+    Ok(())
+}
+
 /// The two runs of a query in HTML: `before=1&amp;after=2`.
 fn pair(query: &str) -> Option<(i64, i64)> {
     let field = |name: &str| {
@@ -204,6 +248,7 @@ mod tests {
             runs: [1, 2, 3].into(),
             reports: [2, 3].into(),
             pairs: [(2, 3)].into(),
+            written: RefCell::default(),
         }
     }
 

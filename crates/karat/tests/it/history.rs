@@ -343,6 +343,22 @@ fn a_history_is_written_as_a_site_also_where_it_is_read_only() {
 }
 
 #[test]
+fn a_site_written_again_has_no_pages_of_runs_that_are_gone() {
+    let scratch = three_runs();
+    scratch.karat(&["history", "site", "pages"]).expect(0);
+    scratch.write("pages/runs/1/notes.txt", "kept");
+    assert!(scratch.path("pages/runs/1/report.json").is_file());
+    assert!(scratch.path("pages/compare/1-2/index.html").is_file());
+    scratch.karat(&["history", "prune", "--keep", "1"]).expect(0);
+    scratch.karat(&["history", "site", "pages"]).expect(0);
+    let gone = |file: &&String| ["runs/1/", "runs/2/", "compare/1-"].iter().any(|at| file.contains(at));
+    let left: Vec<String> = scratch.files().iter().filter(gone).cloned().collect();
+    assert_eq!(left, ["pages/runs/1/notes.txt"]);
+    assert!(scratch.path("pages/runs/3/report/index.html").is_file());
+    assert!(!scratch.path("pages/runs/2").exists());
+}
+
+#[test]
 fn the_latest_value_is_the_one_of_the_latest_run_also_when_data_alternate() {
     let scratch = three_runs();
     scratch.project(GOLDEN, GATE, HALF);

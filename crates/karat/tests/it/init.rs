@@ -699,6 +699,20 @@ fn files_of_the_command_are_found_from_the_new_project() {
     assert!(scratch.read("sub/mine/suites/starter.yaml").contains("tool: \"get_name\""));
     scratch.karat(&["check", "sub/mine"]).expect(0);
 
+    // Folders too, if they are written as paths.
+    std::fs::create_dir_all(scratch.path("data/in")).unwrap();
+    let words = ["--", command[0], "data/in", "./data", ".", "data"];
+    scratch.karat(&[&["init", "folders", "--ci", "none"], &words[..]].concat()).expect(0);
+    let project: toml::Table = scratch.read("folders/karat.toml").parse().unwrap();
+    let written: Vec<&str> = project["server"][0]["server"]["command"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .skip(1)
+        .map(|word| word.as_str().unwrap())
+        .collect();
+    assert_eq!(written, ["../data/in", "../data", "../", "data"]);
+
     // A word that names no file from here is kept: it may name one there.
     scratch.karat(&["init", "other", "--ci", "none", "--", command[0], "none.yaml"]).expect(0);
     assert!(scratch.read("other/karat.toml").contains("\"none.yaml\""));

@@ -278,15 +278,20 @@ impl Target {
     }
 }
 
-/// The path of an existing file from the folder; none for an absolute path, and without a file.
+/// The path of an existing file or folder from the folder; none for an absolute path, and for other words.
 fn from_folder(word: &str, folder: &Path) -> Option<String> {
     let path = Path::new(word);
-    if path.is_absolute() || !path.is_file() {
+    // A word such as `build` is not meant as the folder of that name.
+    let is_folder = path.is_dir() && (word.contains('/') || matches!(word, "." | ".."));
+    if path.is_absolute() || !(path.is_file() || is_folder) {
         return None;
     }
-    // The name stays: the file behind a link may have another one.
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let file = destination(parent.unwrap_or(Path::new("."))).join(path.file_name()?);
+    let file = match path.file_name() {
+        // The name stays: the file behind a link may have another one.
+        Some(name) => destination(parent.unwrap_or(Path::new("."))).join(name),
+        None => destination(path),
+    };
     let folder = destination(folder);
     let up = folder.ancestors().position(|above| file.starts_with(above))?;
     let below = file.strip_prefix(folder.ancestors().nth(up)?).ok()?.to_str()?;
