@@ -24,8 +24,8 @@ pub(crate) struct Pairs {
     pub(crate) are_repeated: bool,
 }
 
-/// The traces of a task, in the order of their runs.
-type Runs<'t> = BTreeMap<String, Vec<(usize, &'t Trace)>>;
+/// The traces of each task in the order of their runs, with their places and the numbers of the runs.
+type Runs = BTreeMap<String, Vec<(usize, u32)>>;
 
 impl Pairs {
     /// Pairs the traces of two runs.
@@ -35,8 +35,8 @@ impl Pairs {
         let mut later = naming.runs(after);
         for (task, runs) in naming.runs(before) {
             let others = later.remove(&task);
-            for (number, (at, trace)) in runs.iter().enumerate() {
-                let name = naming.run(&task, trace);
+            for (number, (at, run)) in runs.iter().enumerate() {
+                let name = naming.run(&task, *run);
                 match &others {
                     None => pairs.tasks.push((name, *at, None)),
                     Some(others) => match others.get(number) {
@@ -46,7 +46,7 @@ impl Pairs {
                 }
             }
             let more = others.iter().flatten().skip(runs.len());
-            pairs.surplus[1].extend(more.map(|(_, trace)| naming.run(&task, trace)));
+            pairs.surplus[1].extend(more.map(|(_, run)| naming.run(&task, *run)));
         }
         pairs.only_after = later.into_keys().collect();
         pairs
@@ -92,16 +92,22 @@ impl Naming {
         name
     }
 
-    fn run(&self, task: &str, trace: &Trace) -> String {
-        if self.repeated { format!("{task}#{}", trace.run) } else { task.to_owned() }
+    fn run(&self, task: &str, run: u32) -> String {
+        if self.repeated { format!("{task}#{run}") } else { task.to_owned() }
     }
 
-    fn runs<'t>(&self, traces: &[&'t Trace]) -> Runs<'t> {
+    fn runs(&self, traces: &[&Trace]) -> Runs {
         let mut runs = Runs::new();
         for (at, trace) in traces.iter().enumerate() {
-            runs.entry(self.task(trace)).or_default().push((at, *trace));
+            runs.entry(self.task(trace)).or_default().push((at, trace.run));
         }
-        runs.values_mut().for_each(|runs| runs.sort_by_key(|(_, trace)| trace.run));
+        for runs in runs.values_mut() {
+            runs.sort_by_key(|(_, run)| *run);
+            // The runs of each model have numbers from 1, also those whose model was not recorded.
+            if runs.windows(2).any(|pair| pair[0].1 == pair[1].1) {
+                (1..).zip(runs).for_each(|(number, (_, run))| *run = number);
+            }
+        }
         runs
     }
 }
@@ -147,6 +153,11 @@ mod tests {
         assert_eq!(names, [("a@new#1", Some(0)), ("a@old#1", None)]);
         let other = pairs(&before, &[run("a", "other", 1)]);
         assert!(other.tasks.iter().all(|(_, _, counterpart)| counterpart.is_none()));
+        // A run whose model was not recorded can be of the same one.
+        let unknown = [run("a", "old", 1), Trace { model: None, ..run("a", "", 1) }];
+        let found = pairs(&unknown, &unknown);
+        let names: Vec<_> = found.tasks.iter().map(|(name, _, other)| (&**name, *other)).collect();
+        assert_eq!(names, [("a#1", Some(0)), ("a#2", Some(1))]);
         // With one trace of each task they are not.
         assert_eq!(pairs(&before[..1], &before[1..]).tasks, [("a".to_owned(), 0, Some(0))]);
     }

@@ -12,6 +12,9 @@ use crate::trace::{Arguments, CallMade};
 const FIELDS: [&str; 5] = ["arguments", "input", "args", "parameters", "kwargs"];
 const MAX_DEPTH: usize = 128;
 
+/// The fields that hold the name of a tool.
+const NAMES: [&str; 3] = ["name", "tool_name", "toolName"];
+
 /// The number of digits that any number of 64 bits can have.
 const SAFE_DIGITS: usize = 15;
 
@@ -24,8 +27,12 @@ pub(super) fn restore(document: &str, calls: &mut [CallMade]) {
     collect(document, MAX_DEPTH, &mut found);
     for call in calls {
         let Arguments::Object(read) = &call.arguments else { continue };
-        if let Some(at) = found.iter().position(|(parsed, _)| parsed == read) {
-            call.arguments = Arguments::from_raw(found.remove(at).1);
+        let fits = |one: &Recorded<'_>| one.parsed == *read;
+        let is_named = |one: &Recorded<'_>| one.name.as_deref() == Some(&*call.name);
+        // A result can quote arguments; these do not stand next to the name of a tool.
+        let at = found.iter().position(|one| fits(one) && is_named(one));
+        if let Some(at) = at.or_else(|| found.iter().position(|one| fits(one))) {
+            call.arguments = Arguments::from_raw(found.remove(at).text);
         }
     }
 }
@@ -50,8 +57,17 @@ pub(super) fn long_text(document: &str, path: &[&str]) -> Option<String> {
     }
 }
 
-/// Adds the arguments with long numbers: parsed, and in the recorded notation.
-fn collect<'a>(text: &'a str, depth: usize, out: &mut Vec<(String, &'a str)>) {
+/// Arguments with long numbers in a document.
+struct Recorded<'a> {
+    parsed: String,
+    /// In the recorded notation.
+    text: &'a str,
+    /// The name that the same object has.
+    name: Option<String>,
+}
+
+/// Adds the arguments with long numbers.
+fn collect<'a>(text: &'a str, depth: usize, out: &mut Vec<Recorded<'a>>) {
     if depth == 0 || !has_long_number(text) {
         return;
     }
@@ -61,13 +77,15 @@ fn collect<'a>(text: &'a str, depth: usize, out: &mut Vec<(String, &'a str)>) {
         }
     } else if is_object(text) {
         let Ok(fields) = Fields::parse(text) else { return };
+        let tool = fields.each().find(|(name, _)| NAMES.contains(name));
+        let tool: Option<String> = tool.and_then(|(_, value)| typed(value).ok());
         for (name, value) in fields.each() {
             if FIELDS.contains(&name)
                 && is_object(value)
                 && has_long_number(value)
                 && let Ok(parsed) = typed::<Value>(value)
             {
-                out.push((parsed.to_string(), value));
+                out.push(Recorded { parsed: parsed.to_string(), text: value, name: tool.clone() });
             }
             collect(value, depth - 1, out);
         }

@@ -160,6 +160,132 @@ fn the_choice_counts_whose_call_a_tool_executes() {
 }
 
 #[test]
+fn a_tool_without_an_id_shows_the_choice_that_it_fits_alone() {
+    let tool = |x: u8| {
+        let arguments = json!({"x": x}).to_string();
+        span(
+            2,
+            json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "a", "gen_ai.tool.call.arguments": arguments}),
+        )
+    };
+    let said = [asks("c", 1), asks("d", 2)];
+    for x in [1, 2] {
+        let trace = one(&[conventions(1, &[user()], &said), tool(x)]);
+        assert_eq!(calls(&trace), [format!("a({{\"x\":{x}}})")]);
+    }
+    // It fits both.
+    let bare = span(2, json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "a"}));
+    assert_eq!(calls(&one(&[conventions(1, &[user()], &said), bare])), ["a({\"x\":1})"]);
+}
+
+#[test]
+fn a_conversation_that_lost_its_beginning_shows_the_choice() {
+    let (first, second) = (asks("c", 1), asks("d", 2));
+    let before = [user(), says("One."), user(), says("Two."), user()];
+    let trace = one(&[
+        conventions(1, &before, &[first, second.clone()]),
+        conventions(2, &[user(), second, result("d")], &[says("Done.")]),
+    ]);
+    assert_eq!(calls(&trace), ["a({\"x\":2})"]);
+}
+
+/// A block of an answer as some instrumentations number it, with calls next to the message.
+fn block(index: usize, content: Option<&str>, call: Option<(&str, u8)>, finish: &str) -> Value {
+    let calls: Option<Vec<Value>> = call.map(|(id, x)| {
+        vec![
+            json!({"id": id, "type": "function", "function": {"name": "a", "arguments": {"x": x}}}),
+        ]
+    });
+    json!({"name": "gen_ai.choice", "attributes":
+        {"index": index, "message": {"content": content}, "finish_reason": finish, "tool_calls": calls}})
+}
+
+fn answered(mut span: Value, blocks: &[Value]) -> Value {
+    span["events"] = blocks.to_vec().into();
+    span
+}
+
+#[test]
+fn calls_next_to_the_message_of_an_event_count() {
+    let chat = span(1, json!({"gen_ai.operation.name": "chat"}));
+    let trace = one(&[answered(chat, &[block(0, None, Some(("c", 1)), "tool_calls")])]);
+    assert_eq!(calls(&trace), ["a({\"x\":1})"]);
+}
+
+#[test]
+fn the_end_that_an_event_states_says_whether_tools_were_called() {
+    let bare = |finish: &str| {
+        let event =
+            json!({"name": "gen_ai.choice", "attributes": {"index": 0, "finish_reason": finish}});
+        answered(span(1, json!({"gen_ai.operation.name": "chat"})), &[event])
+    };
+    let mut other = bare("tool_calls");
+    other["traceId"] = "u".into();
+    // The trace whose calls were not recorded is left out.
+    let trace = one(&[other, bare("stop")]);
+    assert_eq!((trace.id.as_str(), calls(&trace).len()), ("t", 0));
+}
+
+#[test]
+fn numbered_blocks_of_one_answer_are_not_choices() {
+    let chat = |more: Value| {
+        let mut chat = span(1, json!({"gen_ai.operation.name": "chat"}));
+        chat["attributes"].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        chat
+    };
+    let both = ["a({\"x\":1})", "a({\"x\":2})"];
+    let blocks = [block(0, None, Some(("c", 1)), "stop"), block(1, None, Some(("d", 2)), "stop")];
+    // By the model.
+    let claude = chat(json!({"gen_ai.request.model": "claude-opus"}));
+    assert_eq!(calls(&one(&[answered(claude.clone(), &blocks)])), both);
+    let thought = [block(0, Some("A thought."), None, "stop"), block(1, Some("42"), None, "stop")];
+    assert_eq!(one(&[answered(claude, &thought)]).output.as_deref(), Some("42"));
+    // By the end.
+    let text = block(0, Some("I look."), None, "tool_use");
+    let tools =
+        [block(1, None, Some(("c", 1)), "tool_use"), block(2, None, Some(("d", 2)), "tool_use")];
+    let said = [&[text][..], &tools].concat();
+    assert_eq!(calls(&one(&[answered(chat(json!({})), &said)])), both);
+    // By what follows.
+    let tool = |at: u8, id: &str| {
+        span(
+            at,
+            json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "a", "gen_ai.tool.call.id": id}),
+        )
+    };
+    let first = answered(chat(json!({})), &blocks);
+    assert_eq!(calls(&one(&[first.clone(), tool(2, "c"), tool(3, "d")])), both);
+    let next = [asks("c", 1)["tool_calls"][0].clone(), asks("d", 2)["tool_calls"][0].clone()];
+    let next = json!({"role": "assistant", "content": null, "tool_calls": next});
+    let next = conventions(2, &[user(), next, result("c"), result("d")], &[says("Done.")]);
+    assert_eq!(calls(&one(&[first, next.clone()])), both);
+    // Unless several were asked for.
+    let asked = chat(json!({"gen_ai.request.choice.count": 2}));
+    assert_eq!(calls(&one(&[answered(asked, &blocks), next])), both[..1]);
+}
+
+#[test]
+fn a_choice_keeps_its_own_digits() {
+    // Both are the same number of 64 bits.
+    let arguments = ["{\"x\":123456789012345678901}", "{\"x\":123456789012345678902}"];
+    let message = |id: &str, arguments: &str| {
+        format!(
+            "{{\"role\":\"assistant\",\"tool_calls\":[{{\"id\":\"{id}\",\"name\":\"a\",\"args\":{arguments}}}]}}"
+        )
+    };
+    let said = [message("c", arguments[0]), message("d", arguments[1])];
+    let model = span(
+        1,
+        json!({"gen_ai.operation.name": "chat", "gen_ai.request.choice.count": 2,
+        "gen_ai.output.messages": format!("[{}]", said.join(","))}),
+    );
+    for (id, expected) in ["c", "d"].into_iter().zip(arguments) {
+        let tool = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "a", "gen_ai.tool.call.id": id});
+        assert_eq!(calls(&one(&[model.clone(), span(2, tool)])), [format!("a({expected})")]);
+    }
+}
+
+#[test]
 fn several_messages_of_one_answer_are_not_choices() {
     let messages = json!([asks("c", 1), asks("d", 2)]).to_string();
     let model =

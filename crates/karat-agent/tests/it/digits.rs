@@ -169,3 +169,28 @@ fn spans_of_tools_of_a_platform_keep_long_numbers() {
     let span = json!({"traceId": "t", "spanId": "1", "name": "a", "startTimeUnixNano": "1", "attributes": attributes});
     assert_eq!(arguments("mlflow", &[span]), [format!("{{\"x\":{DIGITS}}}")]);
 }
+
+#[test]
+fn arguments_that_a_result_quotes_are_not_those_of_the_next_call() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("session.jsonl");
+    let numbers = ["123456789012345678901", "123456789012345678902"];
+    let call = |number: &str| {
+        let quoted = json!({"args": {"x": "@"}});
+        let result = json!([{"functionResponse": {"id": number, "name": "a", "response": quoted}}]);
+        json!({"id": number, "name": "a", "args": {"x": "@"}, "status": "success", "result": result})
+            .to_string()
+            .replace("\"@\"", number)
+    };
+    let session =
+        json!({"sessionId": "t", "projectHash": "h", "startTime": "2026-01-01T00:00:00Z"});
+    let asked =
+        json!({"id": "1", "timestamp": "2026-01-01T00:00:01Z", "type": "user", "content": "Q"});
+    let said = json!({"id": "2", "timestamp": "2026-01-01T00:00:02Z", "type": "gemini", "content": "", "toolCalls": "@"});
+    let said = said.to_string().replace("\"@\"", &format!("[{}]", numbers.map(call).join(",")));
+    std::fs::write(&path, format!("{session}\n{asked}\n{said}\n")).unwrap();
+    let traces = read(&[path]).1.traces;
+    let found: Vec<&Arguments> = traces[0].calls.iter().map(|call| &call.arguments).collect();
+    let expected = numbers.map(|number| Arguments::Object(format!("{{\"x\":{number}}}").into()));
+    assert_eq!(found, expected.iter().collect::<Vec<_>>());
+}

@@ -219,7 +219,7 @@ pub(crate) fn show(
         }
     }
     for key in slices {
-        found(key, &pairs.comparisons, before, after)?;
+        found(key, &pairs, before, after)?;
     }
     if terminal.json() {
         terminal.print_json(&Document { schema: "karat.compare/1", pairs })?;
@@ -251,14 +251,9 @@ fn shown(text: &str) -> String {
 }
 
 /// Refuses a slice for which nothing was compared.
-fn found(
-    key: &SliceKey,
-    comparisons: &[Named],
-    before: &[Report],
-    after: &[Report],
-) -> Result<(), Stop> {
+fn found(key: &SliceKey, pairs: &Pairs, before: &[Report], after: &[Report]) -> Result<(), Stop> {
     let wanted = key.to_string();
-    let mut deltas = comparisons.iter().flat_map(|named| &named.comparison.deltas);
+    let mut deltas = pairs.comparisons.iter().flat_map(|named| &named.comparison.deltas);
     if deltas.any(|delta| delta.slice.as_ref() == Some(&wanted)) {
         return Ok(());
     }
@@ -274,10 +269,15 @@ fn found(
         (true, true) => "no metric can be compared over",
     };
     let both: Vec<String> = before.intersection(&after).take(LISTED).cloned().collect();
-    Err(Stop::bad_input(format!(
-        "--slice: {what} {wanted:?}; both have {}",
-        if both.is_empty() { "none".to_owned() } else { shown(&both.join(", ")) }
-    )))
+    // Where both have it, the others are no help.
+    let both = match (both.contains(&wanted), both.is_empty()) {
+        (true, _) => String::new(),
+        (false, true) => "; both have none".to_owned(),
+        (false, false) => format!("; both have {}", shown(&both.join(", "))),
+    };
+    let not_compared: String =
+        pairs.not_compared.iter().map(|entry| format!("\nnot compared: {entry}")).collect();
+    Err(Stop::bad_input(format!("--slice: {what} {wanted:?}{both}{not_compared}")))
 }
 
 /// The items that have a score on one side only, for all metrics at once that lack the same ones.

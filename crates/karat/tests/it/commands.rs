@@ -140,6 +140,9 @@ fn an_entry_that_cannot_be_compared_does_not_hide_the_others() {
         assert_eq!(json["comparisons"].as_array().unwrap().len(), 1);
         assert_eq!(json["not_compared"][0]["entry"], "retrieval/other");
     }
+    // A slice of it alone is missing for the same reason.
+    let sliced = ["compare", "before.json", "after.json", "--slice", "none=here"];
+    scratch.karat(&sliced).expect(2).says(&["--slice:", "not compared: retrieval/other: "]);
     // If nothing else is left, it is the news.
     scratch.write("alone.json", later["reports"][1].to_string());
     let alone = ["compare", "before.json", "alone.json"];

@@ -351,7 +351,8 @@ fn a_site_written_again_has_no_pages_of_runs_that_are_gone() {
     assert!(scratch.path("pages/compare/1-2/index.html").is_file());
     scratch.karat(&["history", "prune", "--keep", "1"]).expect(0);
     scratch.karat(&["history", "site", "pages"]).expect(0);
-    let gone = |file: &&String| ["runs/1/", "runs/2/", "compare/1-"].iter().any(|at| file.contains(at));
+    let gone =
+        |file: &&String| ["runs/1/", "runs/2/", "compare/1-"].iter().any(|at| file.contains(at));
     let left: Vec<String> = scratch.files().iter().filter(gone).cloned().collect();
     assert_eq!(left, ["pages/runs/1/notes.txt"]);
     assert!(scratch.path("pages/runs/3/report/index.html").is_file());

@@ -17,7 +17,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::Span;
-use super::chosen::chosen;
+use super::choices::{CHOICE_EVENT, FINISH, ends_in_calls};
+use super::chosen::{Chosen, chosen};
 use super::exports::messages;
 use super::messages::{definitions, inputs, outputs};
 use super::same::{agree, is_same, same_tool};
@@ -385,7 +386,8 @@ impl Said {
         let before = self.dialog.calls.len();
         // The calls of other spans that this one repeats, each with the message that does.
         let mut repeated: BTreeMap<usize, usize> = BTreeMap::new();
-        for (number, message) in chosen(tree.spans, at).iter().enumerate() {
+        let Chosen { messages, passed_over } = chosen(tree.spans, at);
+        for (number, message) in messages.iter().enumerate() {
             let so_far = self.dialog.calls.len();
             let (mut text, mut calls) = (None, false);
             let found = pieces(message).unwrap_or_default();
@@ -447,11 +449,14 @@ impl Said {
         let is_answer =
             |key: &str| !["input", "prompt", "request"].iter().any(|one| key.contains(one));
         let events = span.events.iter().flat_map(|(_, attributes)| attributes);
-        for (key, value) in span.attributes.iter().chain(events) {
-            if let Some(text) = value.as_str().filter(|_| is_answer(key)) {
-                restore(text, &mut self.dialog.calls[before..]);
-            }
-        }
+        let texts = span.attributes.iter().chain(events);
+        let texts = texts.filter(|(key, _)| is_answer(key)).filter_map(|(_, text)| text.as_str());
+        // The calls of choices that come first have their numbers first.
+        let taken = passed_over.len();
+        let mut calls = passed_over;
+        calls.extend(self.dialog.calls.drain(before..));
+        texts.for_each(|text| restore(text, &mut calls));
+        self.dialog.calls.extend(calls.drain(taken..));
     }
 
     /// Joins the results that the model of a span was given with the calls. Where an id was used several times,
@@ -609,17 +614,16 @@ impl Span {
             "llm.finish_reason",
             "ai.response.finishReason",
         ];
-        let is = |value: &Value| {
-            let word = value.as_str().unwrap_or_default().to_lowercase().replace('-', "_");
-            // Some write the name of the enumeration before it.
-            let word = word.rsplit('.').next().unwrap_or_default().to_owned();
-            matches!(word.as_str(), "tool_call" | "tool_calls" | "tool_use" | "function_call")
-        };
-        let found = keys.iter().find_map(|key| self.attributes.get(*key)).map(structured)?;
-        Some(match found {
-            Value::Array(all) => all.iter().any(is),
-            one => is(&one),
-        })
+        if let Some(found) = keys.iter().find_map(|key| self.attributes.get(*key)).map(structured) {
+            return Some(match found {
+                Value::Array(all) => all.iter().any(ends_in_calls),
+                one => ends_in_calls(&one),
+            });
+        }
+        let of_choice = self.events.iter().filter(|(name, _)| name == CHOICE_EVENT);
+        let mut found = of_choice.filter_map(|(_, fields)| fields.get(FINISH)).peekable();
+        found.peek()?;
+        Some(found.any(ends_in_calls))
     }
 
     fn ended_in_calls(&self) -> bool {

@@ -3,12 +3,12 @@
 //! A conversation goes on with one of them, and the calls of the others were never made. As in exchanges
 //! of messages, the choice counts that the conversation goes on with, and the first if nothing shows that.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use super::Span;
-use super::choices::CHOICE;
+use super::choices::{CHOICE, FINISH, ends_in_calls};
 use super::messages::{inputs, outputs};
 use super::same::is_same;
 use crate::formats::dialog::{Piece, pieces, structured};
@@ -17,19 +17,69 @@ use crate::trace::CallMade;
 /// The number of later spans that are searched for the choice: a trace may have very many.
 const MAX_LATER: usize = 1000;
 
-/// The messages of a model's answer in a span; where there are several choices, of one choice.
-pub(super) fn chosen(spans: &[Span], at: usize) -> Vec<Value> {
-    let span = &spans[at];
-    let mut choices = choices(span, outputs(span));
-    if choices.len() < 2 {
-        return choices.pop().unwrap_or_default();
-    }
+/// A model's answer in a span.
+#[derive(Default)]
+pub(super) struct Chosen {
+    /// Its messages; where there are several choices, those of one.
+    pub(super) messages: Vec<Value>,
+    /// The calls of the choices before that one.
+    pub(super) passed_over: Vec<CallMade>,
+}
+
+/// The answer that counts.
+pub(super) fn chosen(spans: &[Span], at: usize) -> Chosen {
+    let choices = choices(&spans[at], outputs(&spans[at]));
     let said: Vec<Said> = choices.iter().map(|choice| Said::of(choice)).collect();
-    let given = inputs(span).len();
-    let mut later = spans.iter().skip(at + 1).take(MAX_LATER);
-    let shown = |later: &Span| said.iter().position(|said| said.is_in(later, given));
-    let found = later.find_map(shown).unwrap_or(0);
-    choices.swap_remove(found)
+    let Some(number) = choice(spans, at, &choices, &said) else {
+        let messages = choices.into_iter().flatten().collect();
+        return Chosen { messages, ..Chosen::default() };
+    };
+    Chosen {
+        messages: choices.into_iter().nth(number).unwrap_or_default(),
+        passed_over: said.into_iter().take(number).flat_map(Said::into_calls).collect(),
+    }
+}
+
+/// The choice that counts; none if there is one answer.
+fn choice(spans: &[Span], at: usize, choices: &[Vec<Value>], said: &[Said]) -> Option<usize> {
+    let span = &spans[at];
+    let is_asked_for = asked_for(span).is_some_and(|number| number > 1);
+    let is_one = || is_of_claude(span) || choices.iter().zip(said).any(is_part);
+    if choices.len() < 2 || (!is_asked_for && is_one()) {
+        return None;
+    }
+    let given = inputs(span);
+    let (mut first, mut by_id) = (None, BTreeSet::new());
+    for later in spans.iter().skip(at + 1).take(MAX_LATER) {
+        for shown in shown(said, later, &given) {
+            first.get_or_insert(shown.number);
+            by_id.extend(shown.by_id.then_some(shown.number));
+        }
+        // The next exchange has choices of its own.
+        if first.is_some() && !later.is_tool() && !inputs(later).is_empty() {
+            break;
+        }
+    }
+    let is_one = !is_asked_for && by_id.len() > 1;
+    (!is_one).then(|| first.unwrap_or(0))
+}
+
+/// Returns whether the model is one of Anthropic, which gives one answer: some instrumentations number its blocks.
+fn is_of_claude(span: &Span) -> bool {
+    let named = ["gen_ai.system", "gen_ai.provider.name", "gen_ai.request.model"]
+        .iter()
+        .filter_map(|key| span.text(&[key]));
+    named.chain(span.scope.as_deref()).chain([span.name.as_str()]).any(|name| {
+        let name = name.to_lowercase();
+        name.contains("anthropic") || name.contains("claude")
+    })
+}
+
+/// Returns whether this is not a choice of its own: the model stopped to have tools called, and the calls are
+/// elsewhere.
+fn is_part((messages, said): (&Vec<Value>, &Said)) -> bool {
+    said.calls.is_empty()
+        && messages.iter().any(|message| message.get(FINISH).is_some_and(ends_in_calls))
 }
 
 /// Messages by choice. They are one answer unless they have numbers, or the request says that several were
@@ -39,7 +89,9 @@ fn choices(span: &Span, messages: Vec<Value>) -> Vec<Vec<Value>> {
     let numbers: Option<Vec<u64>> = messages.iter().map(number).collect();
     let numbers = match numbers {
         Some(numbers) => numbers,
-        None if asked_for(span) > 1 && messages.iter().all(is_said) => {
+        None if asked_for(span).is_some_and(|number| number > 1)
+            && messages.iter().all(is_said) =>
+        {
             (0..).take(messages.len()).collect()
         }
         None => return vec![messages],
@@ -51,11 +103,11 @@ fn choices(span: &Span, messages: Vec<Value>) -> Vec<Vec<Value>> {
     choices.into_values().collect()
 }
 
-/// The number of choices that a request asked for.
-fn asked_for(span: &Span) -> u64 {
+/// The number of choices that a request asked for, if it is recorded.
+fn asked_for(span: &Span) -> Option<u64> {
     let stated = span.number(&["gen_ai.request.choice.count"]);
     let parameters = || span.attributes.get("llm.invocation_parameters").map(structured);
-    stated.or_else(|| parameters()?.get("n")?.as_u64()).unwrap_or(1)
+    stated.or_else(|| parameters()?.get("n")?.as_u64())
 }
 
 /// Returns whether nothing but the model is in a message.
@@ -88,26 +140,34 @@ impl Said {
         said
     }
 
-    /// Returns whether a span executes a call of this choice, or is a request with the choice after the messages
-    /// that were `given` before.
-    fn is_in(&self, span: &Span, given: usize) -> bool {
-        if span.is_tool() {
-            let (id, made) = (span.call_id(), span.call(0));
-            return id.is_some()
-                && made.is_some_and(|made| {
-                    self.calls.iter().any(|(own, call)| *own == id && is_same(call, &made))
-                });
-        }
-        let later: Vec<Said> =
-            inputs(span).into_iter().skip(given).map(|message| Said::of(&[message])).collect();
-        if later.iter().any(|message| !message.calls.is_empty()) {
-            return later.iter().any(|message| self.is(message));
-        }
-        // Some requests are recorded without the model's earlier messages.
-        let has_result = |(id, _): &(Option<String>, _)| {
-            id.as_ref().is_some_and(|id| later.iter().any(|message| message.results.contains(id)))
+    fn into_calls(self) -> impl Iterator<Item = CallMade> {
+        self.calls.into_iter().map(|(_, call)| call)
+    }
+
+    /// Returns whether the calls of this choice are all in a message, by their ids.
+    fn is_called_in(&self, message: &Said) -> bool {
+        let is_in = |(id, call): &(Option<String>, CallMade)| {
+            id.is_some()
+                && message.calls.iter().any(|(other, made)| other == id && is_same(call, made))
         };
-        self.calls.iter().any(has_result) || later.iter().any(|message| self.is(message))
+        !self.calls.is_empty() && self.calls.iter().all(is_in)
+    }
+
+    /// Returns whether one of the messages has the result of a call of this choice, by its id.
+    fn has_result_in(&self, messages: &[Said]) -> bool {
+        self.calls
+            .iter()
+            .filter_map(|(id, _)| id.as_ref())
+            .any(|id| messages.iter().any(|message| message.results.contains(id)))
+    }
+
+    /// Returns whether a call of this choice can be the one that a span executes. Without the ids of both,
+    /// the tool and the arguments tell.
+    fn can_be(&self, id: Option<&str>, made: &CallMade) -> bool {
+        self.calls.iter().any(|(own, call)| {
+            let is_other = own.as_deref().zip(id).is_some_and(|(own, id)| own != id);
+            !is_other && is_same(call, made)
+        })
     }
 
     fn is(&self, other: &Said) -> bool {
@@ -119,4 +179,55 @@ impl Said {
                 (id.is_none() || other_id.is_none() || id == other_id) && is_same(call, other)
             })
     }
+}
+
+/// A choice that a later span shows.
+struct Shown {
+    number: usize,
+    /// True if ids of calls show it, which a choice that was not taken has for itself.
+    by_id: bool,
+}
+
+/// The choices of which a span executes a call, or that a request has after the messages that were `given` before.
+fn shown(said: &[Said], span: &Span, given: &[Value]) -> Vec<Shown> {
+    let numbers = |is_shown: &dyn Fn(&Said) -> bool, by_id: bool| -> Vec<Shown> {
+        let all = said.iter().enumerate().filter(|(_, said)| is_shown(said));
+        all.map(|(number, _)| Shown { number, by_id }).collect()
+    };
+    if span.is_tool() {
+        let (id, Some(made)) = (span.call_id(), span.call(0)) else { return Vec::new() };
+        let found = numbers(&|said| said.can_be(id.as_deref(), &made), id.is_some());
+        // What fits several choices shows none.
+        return if found.len() == 1 { found } else { Vec::new() };
+    }
+    let later: Vec<Said> =
+        since(inputs(span), given).into_iter().map(|message| Said::of(&[message])).collect();
+    let by_id = match later.iter().any(|message| !message.calls.is_empty()) {
+        true => numbers(&|said| later.iter().any(|message| said.is_called_in(message)), true),
+        // Some requests are recorded without the model's earlier messages.
+        false => numbers(&|said| said.has_result_in(&later), true),
+    };
+    if !by_id.is_empty() {
+        return by_id;
+    }
+    numbers(&|said| later.iter().any(|message| said.is(message)), false)
+}
+
+/// The messages of a request that an earlier one did not have. Long conversations lose their beginning.
+fn since(messages: Vec<Value>, given: &[Value]) -> Vec<Value> {
+    if messages.len() > given.len() {
+        return messages.into_iter().skip(given.len()).collect();
+    }
+    let mut known: BTreeMap<String, usize> = BTreeMap::new();
+    for message in given {
+        *known.entry(message.to_string()).or_default() += 1;
+    }
+    let is_new = |message: &Value| match known.get_mut(&message.to_string()) {
+        Some(number) if *number > 0 => {
+            *number -= 1;
+            false
+        }
+        _ => true,
+    };
+    messages.into_iter().filter(is_new).collect()
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::Span;
-use super::choices::{CHOICE, messages_of_choices};
+use super::choices::{CHOICE, CHOICE_EVENT, FINISH, messages_of_choices};
 use crate::formats::dialog::{Piece, pieces, structured, tool};
 use crate::trace::ToolDefinition;
 
@@ -59,7 +59,7 @@ pub(super) fn outputs(span: &Span) -> Vec<Value> {
     if let Some(all) = listed.as_ref().filter(|all| all.iter().any(says)) {
         return all.clone();
     }
-    let mut all = events(&span.events, &["gen_ai.choice"]);
+    let mut all = events(&span.events, &[CHOICE_EVENT]);
     if all.is_empty() {
         // Next to a choice it is an earlier message of the model, also before a tool's.
         let is_given = |(name, _): &(String, _)| name == "gen_ai.tool.message";
@@ -160,8 +160,12 @@ fn events(all: &[(String, Map<String, Value>)], names: &[&str]) -> Vec<Value> {
             if let (Some(role), false) = (role, message.contains_key("role")) {
                 message.insert("role".to_owned(), role.into());
             }
-            if let Some(number) = attributes.get(CHOICE) {
-                message.entry(CHOICE).or_insert_with(|| number.clone());
+            // OpenLLMetry has the calls next to the message.
+            for key in [CHOICE, FINISH, "tool_calls"] {
+                let is_missing = message.get(key).is_none_or(Value::is_null);
+                if let Some(value) = attributes.get(key).filter(|_| is_missing) {
+                    message.insert(key.to_owned(), value.clone());
+                }
             }
             for key in ["content", "tool_calls", "parts"] {
                 if let Some(value) = message.get_mut(key).filter(|value| is_json_list(value)) {
