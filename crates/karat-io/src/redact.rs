@@ -25,7 +25,7 @@ use serde_json::{Map, Value};
 use crate::interpolate::Used;
 use crate::secrets;
 use crate::template::percent_encoded;
-use crate::text::{hex, json_string_end};
+use crate::text::{hex, json_string_end, printable};
 
 /// The text in place of a secret.
 pub const HIDDEN: &str = "[redacted]";
@@ -386,7 +386,12 @@ fn forms(secret: &str) -> Vec<Form> {
     for c in ['&', '<', '>'] {
         go = go.replace(c, &format!("\\u{:04x}", u32::from(c)));
     }
-    let mut forms = vec![secret.to_owned(), json.to_owned(), ascii, php, go];
+    // As messages quote it, with invisible characters escaped.
+    let debug = format!("{secret:?}");
+    let debug = debug.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    let debug = debug.unwrap_or(secret).to_owned();
+    let shown = printable(secret).into_owned();
+    let mut forms = vec![secret.to_owned(), json.to_owned(), ascii, php, go, debug, shown];
     let mut in_base64 = Vec::new();
     if secret.len() >= ENCODED_FROM {
         forms.push(percent_encoded(secret));

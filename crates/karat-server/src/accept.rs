@@ -32,9 +32,9 @@ pub(crate) fn accept(
         let Outcome::Answer(run) = &entry.outcome else { continue };
         match capture(case, run, contract) {
             Err(why) => refused.push(format!("no snapshot written for {}: {why}", case.id)),
-            Ok(snapshots) if store.read(&case.id)? == snapshots => unchanged += 1,
+            Ok(snapshots) if store.read(&case.own_id)? == snapshots => unchanged += 1,
             Ok(snapshots) => {
-                store.write(&case.id, &snapshots)?;
+                store.write(&case.own_id, &snapshots)?;
                 written.push(case.id.as_str());
             }
         }

@@ -92,8 +92,10 @@ fn simulate(
     target: f64,
     seed: u64,
 ) -> Control {
-    let answered =
-        |case: &Case| score::score(case, &answer_all(case, server.outcome), contract, target).item;
+    let answered = |case: &Case| {
+        let run = answer_all(case, server.outcome);
+        score::score(case, &run, contract, target, &std::convert::identity).item
+    };
     let items: Vec<Item> = cases.iter().map(|case| answered(case)).collect();
     let passes = |item: &Item| item.metrics.get(&PASS_RATE).copied().flatten() == Some(1.0);
     let passed: Vec<&str> = cases

@@ -19,6 +19,7 @@ use crate::compliance::Contract;
 use crate::observation::{Attempt, Called, CaseRun, Outcome};
 use crate::plan::Plan;
 use crate::probe::live::not_started;
+use crate::secrets;
 use crate::suite::relations::{Isolated, MAX_PAGES, Pages};
 use crate::suite::variables::{self, Changes, Scope};
 use crate::suite::{Case, Ending, Role, Step, Suite};
@@ -72,7 +73,7 @@ impl LiveSuite {
             EvalError::NothingMeasured(format!("the tools of the server cannot be listed: {why}"))
         })?;
         let tools = server.tools().await;
-        let cases = suite.cases_for(&tools);
+        let cases = secrets::without_secrets(suite.cases_for(&tools), server.redactor());
         let asks_more =
             |case: &Arc<Case>| !case.step.feature.is_tool() && case.step.ending == Ending::Success;
         if tools.is_empty() && !cases.iter().any(asks_more) {

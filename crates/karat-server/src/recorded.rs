@@ -77,10 +77,19 @@ impl Recorded {
             Some(definitions) => suite.cases_for(&definitions.tools),
             None => suite.cases_as_recorded(answers),
         };
-        let cases = entry.config.select(&all)?;
-        let outcomes = outcomes(suite, &all, &cases, answers);
         let secrets = SuiteSecrets::of(suite, folder);
-        let withheld = withheld(&cases, answers, &secrets.redactor);
+        let ids: Vec<&str> = answers.iter().map(|answer| answer.id.as_str()).collect();
+        let all = secrets::without_secrets(all, &secrets.redactor);
+        let all = secrets::with_recorded_ids(all, &ids);
+        let mut withheld = withheld(&all, answers, &secrets.redactor);
+        let may_be_unknown = !(secrets.unknown.is_empty() && withheld.is_empty());
+        let all = match may_be_unknown {
+            true => secrets::without_addresses(all, &ids),
+            false => all,
+        };
+        let cases = entry.config.select(&all)?;
+        withheld.retain(|id| cases.iter().any(|case| case.id == *id));
+        let outcomes = outcomes(suite, &all, &cases, answers);
         let listed = listed(answers);
         let known = self.known(&listed);
         let revision = self.identity.system.settings.get("protocol");
@@ -91,7 +100,12 @@ impl Recorded {
         };
         let mut notes = self.notes(&all, &cases, &outcomes);
         notes.extend(known.notes);
-        notes.extend(note_on_secrets(&secrets, &withheld));
+        let new = match may_be_unknown {
+            true => not_recorded(&outcomes).iter().map(|(id, _)| (*id).to_owned()).collect(),
+            false => BTreeSet::new(),
+        };
+        notes.extend(notes_on_secrets(&secrets, &withheld, &new));
+        let withheld: BTreeSet<String> = withheld.into_iter().chain(new).collect();
         let shown = |outcome: &Outcome<CaseRun>| !withheld.contains(&outcome.id);
         let (tidy, left): (Vec<Arc<Case>>, Vec<Outcome<CaseRun>>) = (cases.iter().zip(&outcomes))
             .filter(|(_, outcome)| shown(outcome))
@@ -99,6 +113,11 @@ impl Recorded {
             .unzip();
         notes.extend(cleanup::warning(&tidy, &left, &[]));
         let tools = known.tools.unwrap_or_default();
+        let named = |case: Arc<Case>| match withheld.contains(&case.id) {
+            true => Arc::new(secrets::withheld(&case)),
+            false => case,
+        };
+        let cases = cases.into_iter().map(named).collect();
         let facts = Facts::recorded(contract, tools, secrets.redactor, notes, cases, withheld);
         let Identity { system, runs, .. } = self.identity.clone();
         evaluation::report_observed(
@@ -296,27 +315,41 @@ fn runs(answers: &[Outcome<CaseRun>]) -> impl Iterator<Item = &CaseRun> {
     })
 }
 
-/// A note on secrets that are unknown here, and on the cases that are not shown for that.
-fn note_on_secrets(secrets: &SuiteSecrets, withheld: &BTreeSet<String>) -> Option<String> {
+/// Notes on secrets that are unknown here, on the cases that are not shown for that, and on those that the suite has
+/// since the run.
+fn notes_on_secrets(
+    secrets: &SuiteSecrets,
+    withheld: &BTreeSet<String>,
+    new: &BTreeSet<String>,
+) -> Vec<String> {
     let why: Vec<&str> = secrets.unknown.iter().map(String::as_str).collect();
     let why = match why.is_empty() {
         true => String::new(),
         false => format!(" ({})", first_few(&why, NAMED)),
     };
+    let named = |ids: &BTreeSet<String>| {
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        format!("{}: {}", count(ids.len(), "case"), first_few(&ids, NAMED))
+    };
+    let mut notes = Vec::new();
     if !withheld.is_empty() {
-        let ids: Vec<&str> = withheld.iter().map(String::as_str).collect();
-        return Some(format!(
-            "secrets of the server may be unknown here{why}, so nothing is shown of the texts of {} that quoted \
-             some in the run: {}",
-            count(ids.len(), "case"),
-            first_few(&ids, NAMED)
+        notes.push(format!(
+            "secrets of the server may be unknown here{why}, so the texts are not shown of cases that quoted some in \
+             the run: {}",
+            named(withheld)
         ));
     }
-    (!why.is_empty()).then(|| {
-        format!(
-            "secrets of the server are unknown here{why}: one that the suite quotes since the run is not hidden"
-        )
-    })
+    if !new.is_empty() {
+        notes.push(format!(
+            "secrets of the server may be unknown here{why}, so the texts are not shown of cases that were not \
+             recorded; an id that the suite has since the run is not hidden: {}",
+            named(new)
+        ));
+    }
+    if notes.is_empty() && !why.is_empty() {
+        notes.push(format!("secrets of the server are unknown here{why}: a text that the suite has since the run is not hidden"));
+    }
+    notes
 }
 
 /// The cases that quoted secrets of the server in the run, unless all of these are known now: nothing that may
@@ -412,10 +445,13 @@ mod tests {
     fn a_variable_that_is_not_set_is_named() {
         let then = suite("cases:\n  - {id: one, tool: t}\n");
         let secrets = SuiteSecrets::of(&then, Path::new("."));
-        let note = note_on_secrets(&secrets, &BTreeSet::new()).unwrap();
-        assert!(note.contains("KARAT_TEST_IS_NOT_SET is not set"), "{note}");
-        let note = note_on_secrets(&secrets, &["one".to_owned()].into()).unwrap();
-        assert!(note.contains("is not set") && note.contains("1 case that quoted"), "{note}");
-        assert_eq!(note_on_secrets(&SuiteSecrets::default(), &BTreeSet::new()), None);
+        let [none, one, other] = [&[][..], &["one"], &["two"]]
+            .map(|ids| ids.iter().map(|id| (*id).to_owned()).collect::<BTreeSet<String>>());
+        let notes = notes_on_secrets(&secrets, &none, &none);
+        assert!(notes.len() == 1 && notes[0].contains("KARAT_TEST_IS_NOT_SET is not set"));
+        let notes = notes_on_secrets(&secrets, &one, &other);
+        assert!(notes[0].contains("is not set") && notes[0].ends_with("in the run: 1 case: one"));
+        assert!(notes.len() == 2 && notes[1].ends_with("not hidden: 1 case: two"), "{notes:?}");
+        assert!(notes_on_secrets(&SuiteSecrets::default(), &none, &none).is_empty());
     }
 }

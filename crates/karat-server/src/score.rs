@@ -32,7 +32,7 @@ pub(crate) struct ScoredCase {
     /// Compliance with the declared schemas.
     pub(crate) schemas: SchemaCounts,
     /// The slices that it belongs to, as property and value.
-    slices: Vec<(&'static str, String)>,
+    slices: BTreeSet<(&'static str, String)>,
 }
 
 /// Compliance of the calls of a case with the schemas that the server declares, over all attempts and
@@ -99,8 +99,15 @@ fn remove_duplicates(list: &mut Vec<String>) {
     list.retain(|entry| seen.insert(entry.clone()));
 }
 
-/// Scores a case over all its attempts. It passes if its success rate reaches the target.
-pub(crate) fn score(case: &Case, run: &CaseRun, contract: &Contract, target: f64) -> ScoredCase {
+/// Scores a case over all its attempts. It passes if its success rate reaches the target. Secrets are `hidden` in the
+/// names of its slices.
+pub(crate) fn score(
+    case: &Case,
+    run: &CaseRun,
+    contract: &Contract,
+    target: f64,
+    hidden: &dyn Fn(String) -> String,
+) -> ScoredCase {
     let judged: Vec<Judgement> =
         run.attempts.iter().map(|attempt| judge(case, attempt, contract)).collect();
     let passed = judged.iter().filter(|judgement| judgement.passed()).count() as u64;
@@ -131,13 +138,14 @@ pub(crate) fn score(case: &Case, run: &CaseRun, contract: &Contract, target: f64
         })),
         ..Item::default()
     };
-    ScoredCase { item, attempts, failures, schemas, slices: slices_of(case, name) }
+    let slices = slices_of(case, name).map(|(by, value)| (by, hidden(value.to_owned())));
+    ScoredCase { item, attempts, failures, schemas, slices: slices.collect() }
 }
 
 /// The name of the tool, resource, prompt or method, as the run kept it: without the secrets that an address may have.
 fn name<'a>(case: &'a Case, run: &'a CaseRun) -> &'a str {
     let called = run.attempts.iter().find_map(Attempt::call);
-    called.map_or(&case.step.tool, |called| &called.tool)
+    called.map_or(&case.name, |called| &called.tool)
 }
 
 /// The call of the first attempt that failed, or else of the first, and the reasons of all.
@@ -167,11 +175,10 @@ fn observe(case: &Case, name: &str, run: &CaseRun, judged: &[Judgement]) -> obse
 }
 
 /// The slices of a case: it belongs to that of each of its tags.
-fn slices_of(case: &Case, name: &str) -> Vec<(&'static str, String)> {
-    let mut slices = vec![(case.step.feature.name(), name.to_owned())];
-    slices.extend(case.tags.iter().map(|tag| ("tag", tag.clone())));
-    slices.extend(case.class.iter().map(|class| ("class", class.clone())));
-    slices
+fn slices_of<'a>(case: &'a Case, name: &'a str) -> impl Iterator<Item = (&'static str, &'a str)> {
+    let tags = case.tags.iter().map(|tag| ("tag", tag.as_str()));
+    let class = case.class.iter().map(|class| ("class", class.as_str()));
+    [(case.step.feature.name(), name)].into_iter().chain(tags).chain(class)
 }
 
 pub(crate) fn tags(case: &Case, name: &str) -> BTreeMap<String, String> {
@@ -353,7 +360,13 @@ pub(crate) mod tests {
             attempt(json!("1"), json!(1)),
             attempt(json!(1), json!(1)),
         ];
-        let scored = score(&case, &CaseRun { attempts, asked: None }, &contract, 0.95);
+        let scored = score(
+            &case,
+            &CaseRun { attempts, asked: None },
+            &contract,
+            0.95,
+            &std::convert::identity,
+        );
         assert_eq!(scored.schemas.input, Count::independent(5, 6));
         assert_eq!(scored.schemas.output, Count::independent(3, 3));
         assert_eq!(scored.item.metrics["schema.input"], Some(5.0 / 6.0));
@@ -365,7 +378,7 @@ pub(crate) mod tests {
         assert_eq!(observed.ended.as_deref(), Some("result"));
         let slices: Vec<String> =
             scored.slices.iter().map(|(by, value)| format!("{by}={value}")).collect();
-        assert_eq!(slices, ["tool=plain", "tag=x", "tag=y", "class=z"]);
+        assert_eq!(slices, ["class=z", "tag=x", "tag=y", "tool=plain"]);
     }
 
     #[test]
@@ -377,7 +390,13 @@ pub(crate) mod tests {
             Attempt { calls: vec![call], stopped: None }
         };
         let attempts = vec![attempt("x"), attempt("bad"), attempt("worse")];
-        let scored = score(&case, &CaseRun { attempts, asked: None }, &contract, 0.95);
+        let scored = score(
+            &case,
+            &CaseRun { attempts, asked: None },
+            &contract,
+            0.95,
+            &std::convert::identity,
+        );
         let Some(Observed::Suite(observed)) = &scored.item.observed else { panic!("not a suite") };
         assert_eq!(observed.answer.as_deref(), Some("bad"));
         assert_eq!((observed.attempts, observed.passed, observed.reasons.len()), (3, 1, 2));

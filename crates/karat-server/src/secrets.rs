@@ -4,15 +4,22 @@
 //! variable that is not set now, from a login. So a run notes, as digests, the strings of each case with the secrets
 //! removed. Only if all of them come out the same again are the secrets of that case known.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::str::Chars;
+use std::sync::Arc;
 
 use karat_core::dataset::Digest;
 use karat_io::interpolate::{self, InterpolateError, Variables};
 use karat_io::redact::HIDDEN;
 use karat_mcp::{Redactor, ServerSpec};
 
+use crate::observation::Feature;
 use crate::suite::{Case, Suite, server};
+
+/// The name of a resource, prompt or method that is not shown.
+const NOT_SHOWN: &str = "(not shown)";
 
 /// The secrets that a suite names for its server and that are known here.
 #[derive(Debug, Default)]
@@ -86,21 +93,124 @@ fn leave_out_unknown(spec: &mut ServerSpec, folder: &Path) -> BTreeSet<String> {
 
 /// The strings of a case that quote secrets, as digests without the secrets, each with its number.
 pub(crate) fn quoted(case: &Case, redactor: &Redactor) -> BTreeMap<Digest, u64> {
-    // Every string of the case is in this form of it, the expected ones too, each in quotes.
-    let texts = format!("{case:?}");
-    let hidden = redactor.hide(&texts);
-    let mut quoted: BTreeMap<&str, u64> = BTreeMap::new();
-    for piece in hidden.split('"').filter(|piece| piece.contains(HIDDEN)) {
-        *quoted.entry(piece).or_default() += 1;
-    }
-    // A snapshot, for one, may have the mark of a secret that was hidden earlier.
-    for piece in texts.split('"') {
-        if let Some(number) = quoted.get_mut(piece) {
-            *number = number.saturating_sub(1);
+    let mut quoted: BTreeMap<Digest, u64> = BTreeMap::new();
+    // Every string of the case is in this form of it, the expected ones too.
+    for text in strings(&format!("{case:?}")) {
+        // A snapshot, for one, may have the mark of a secret that was hidden earlier: it is no secret now.
+        if let Cow::Owned(hidden) = redactor.hide(&text)
+            && hidden != text
+        {
+            *quoted.entry(Digest::of(hidden.as_bytes())).or_default() += 1;
         }
     }
-    let quoted = quoted.into_iter().filter(|(_, number)| *number > 0);
-    quoted.map(|(piece, number)| (Digest::of(piece.as_bytes()), number)).collect()
+    quoted
+}
+
+/// The strings in the debug form of a value, without their escapes, and what is between them.
+fn strings(debug: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut text = String::new();
+    let (mut rest, mut is_quoted) = (debug.chars(), false);
+    while let Some(c) = rest.next() {
+        match c {
+            '"' => {
+                all.push(std::mem::take(&mut text));
+                is_quoted = !is_quoted;
+            }
+            '\\' if is_quoted => text.extend(unescaped(&mut rest)),
+            c => text.push(c),
+        }
+    }
+    all.push(text);
+    all
+}
+
+/// The character that is written after a backslash.
+fn unescaped(rest: &mut Chars<'_>) -> Option<char> {
+    match rest.next()? {
+        'n' => Some('\n'),
+        't' => Some('\t'),
+        'r' => Some('\r'),
+        '0' => Some('\0'),
+        'u' => {
+            let (number, behind) = rest.as_str().strip_prefix('{')?.split_once('}')?;
+            *rest = behind.chars();
+            char::from_u32(u32::from_str_radix(number, 16).ok()?)
+        }
+        c => Some(c),
+    }
+}
+
+/// The cases of a suite as a run names them: without secrets in their ids and addresses.
+pub(crate) fn without_secrets(cases: Vec<Arc<Case>>, redactor: &Redactor) -> Vec<Arc<Case>> {
+    let hidden = |case: &Arc<Case>| {
+        let [id, name] = [&case.id, &case.name].map(|text| redactor.hide(text).into_owned());
+        (id != case.id || name != case.name).then_some((id, name))
+    };
+    let found: Vec<Option<(String, String)>> = cases.iter().map(hidden).collect();
+    let same = cases.iter().zip(&found).filter(|(_, found)| found.is_none());
+    let mut ids: BTreeSet<String> = same.map(|(case, _)| case.id.clone()).collect();
+    let renamed = cases.into_iter().zip(found).map(|(case, found)| {
+        let Some((id, name)) = found else { return case };
+        let numbered = (2..).map(|number| format!("{id}-{number}"));
+        let mut free = std::iter::once(id.clone()).chain(numbered).filter(|id| !ids.contains(id));
+        let id = free.next().unwrap_or_default();
+        ids.insert(id.clone());
+        Arc::new(Case { id, name, ..Case::clone(&case) })
+    });
+    renamed.collect()
+}
+
+/// Gives cases the ids that a run gave them, where these are without secrets that are not known here.
+pub(crate) fn with_recorded_ids(cases: Vec<Arc<Case>>, recorded: &[&str]) -> Vec<Arc<Case>> {
+    let known: BTreeSet<String> = cases.iter().map(|case| case.id.clone()).collect();
+    let is_free = |id: &&&str| id.contains(HIDDEN) && !known.contains(**id);
+    let mut free: Vec<&str> = recorded.iter().filter(is_free).copied().collect();
+    let renamed = cases.into_iter().map(|case| {
+        if recorded.contains(&case.id.as_str()) {
+            return case;
+        }
+        let Some(at) = free.iter().position(|id| fits(id, &case.id)) else { return case };
+        Arc::new(Case { id: free.remove(at).to_owned(), ..Case::clone(&case) })
+    });
+    renamed.collect()
+}
+
+/// Returns whether a text is this one with something in the place of each mark of a secret.
+fn fits(marked: &str, text: &str) -> bool {
+    let Some((start, marked)) = marked.split_once(HIDDEN) else { return marked == text };
+    let Some(rest) = text.strip_prefix(start) else { return false };
+    let parts: Vec<&str> = marked.split(HIDDEN).collect();
+    let Some((end, between)) = parts.split_last() else { return false };
+    let Some(mut rest) = rest.strip_suffix(end) else { return false };
+    for part in between {
+        let Some((_, behind)) = rest.split_once(part) else { return false };
+        rest = behind;
+    }
+    !rest.is_empty()
+}
+
+/// Gives cases that were not recorded ids without their addresses, in which secrets may be unknown.
+pub(crate) fn without_addresses(cases: Vec<Arc<Case>>, recorded: &[&str]) -> Vec<Arc<Case>> {
+    let renamed = (1..).zip(cases).map(|(number, case)| {
+        let feature = case.step.feature;
+        let is_known = recorded.contains(&case.id.as_str());
+        if feature.is_tool() || is_known || !case.id.starts_with(&case.step.tool) {
+            return case;
+        }
+        let id = format!("{} {NOT_SHOWN}-{number}", feature.name());
+        Arc::new(Case { id, ..Case::clone(&case) })
+    });
+    renamed.collect()
+}
+
+/// A case of which nothing is shown that the suite says, since secrets in it may be unknown.
+pub(crate) fn withheld(case: &Case) -> Case {
+    let name = match case.step.feature {
+        Feature::Tool => case.name.clone(),
+        Feature::Resource | Feature::Prompt | Feature::Method => NOT_SHOWN.to_owned(),
+    };
+    Case { name, about: None, tags: BTreeSet::new(), class: None, ..case.clone() }
 }
 
 /// Returns whether all strings that quoted secrets in the run come out the same with the secrets that are known now.
@@ -112,14 +222,16 @@ pub(crate) fn are_known(then: &BTreeMap<Digest, u64>, now: &BTreeMap<Digest, u64
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use serde_json::json;
 
     use super::*;
 
     fn case(text: &str) -> Arc<Case> {
-        let suite = format!("cases: [{{tool: t, {text}}}]");
+        case_of(&format!("tool: t, {text}"))
+    }
+
+    fn case_of(text: &str) -> Arc<Case> {
+        let suite = format!("cases: [{{{text}}}]");
         let suite = Suite::parse(Path::new("s.yaml"), suite.as_bytes()).unwrap();
         Arc::clone(&suite.cases[0])
     }
@@ -150,6 +262,49 @@ mod tests {
         let then = quoted(&both, &all);
         assert!(are_known(&then, &then));
         assert!(!are_known(&then, &quoted(&both, &redactor(&["first-secret-1"]))));
+    }
+
+    #[test]
+    fn strings_are_read_from_the_debug_form_without_their_escapes() {
+        let all =
+            ["plain", "a \"quoted\" one", "back\\slash", "line\n\t\r\0", "\u{7f}\u{200b}\u{a0}é"];
+        let found = strings(&format!("{all:?}"));
+        let quoted: Vec<&str> = found.iter().skip(1).step_by(2).map(String::as_str).collect();
+        assert_eq!(quoted, all);
+        for secret in
+            ["with\u{7f}delete-1", "zero\u{200b}width-2", "with\u{a0}blank-3", "with\u{1b}escape-4"]
+        {
+            let case = Case { about: Some(secret.to_owned()), ..Case::clone(&case("id: a")) };
+            assert_eq!(quoted_number(&case, &redactor(&[secret])), 1, "{secret:?}");
+        }
+    }
+
+    fn quoted_number(case: &Case, redactor: &Redactor) -> u64 {
+        quoted(case, redactor).values().sum()
+    }
+
+    #[test]
+    fn ids_are_without_secrets_and_stay_unique() {
+        let named = |id: &str| {
+            let own = case("about: x");
+            Arc::new(Case { id: id.to_owned(), ..Case::clone(&own) })
+        };
+        let cases = ["a", "b first-secret-1", "b other-secret-2", "c"].map(named).to_vec();
+        let all = redactor(&["first-secret-1", "other-secret-2"]);
+        let ids =
+            |cases: &[Arc<Case>]| cases.iter().map(|case| case.id.clone()).collect::<Vec<_>>();
+        let hidden = without_secrets(cases.clone(), &all);
+        assert_eq!(ids(&hidden), ["a", "b [redacted]", "b [redacted]-2", "c"]);
+        // Without knowing them.
+        let found = with_recorded_ids(cases, &["a", "b [redacted]", "b [redacted]-2"]);
+        assert_eq!(ids(&found), ["a", "b [redacted]", "b [redacted]-2", "c"]);
+        let address = case_of("resource: 'note://first-secret-1'");
+        let found = without_addresses(vec![case("about: x"), address], &[]);
+        assert_eq!(ids(&found), ["t-1", "resource (not shown)-2"]);
+        assert!(fits("[redacted] x [redacted]-1", "one x two-1"));
+        for other in ["one x two-2", "one two-1", "x"] {
+            assert!(!fits("[redacted] x [redacted]-1", other), "{other}");
+        }
     }
 
     #[test]

@@ -24,9 +24,10 @@ use serde::Deserialize;
 
 use crate::compliance::Contract;
 use crate::live_suite::LiveSuite;
-use crate::observation::{Attempt, CaseRun, Feature, Outcome as Ended};
+use crate::observation::{Attempt, CaseRun, Outcome as Ended};
 use crate::plan::Plan;
 use crate::probe::live;
+use crate::secrets;
 use crate::suite::snapshot::Store;
 use crate::suite::{Case, Suite, server};
 use crate::system::{PATIENCE, Target};
@@ -69,9 +70,10 @@ impl Config {
     pub(crate) fn select(&self, cases: &[Arc<Case>]) -> Result<Vec<Arc<Case>>, EvalError> {
         // A text has a case for each tool: its id selects all of them.
         let is_named = |id: &String, case: &Case| {
-            case.id
-                .strip_prefix(id.as_str())
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            [&case.id, &case.own_id].iter().any(|own| {
+                own.strip_prefix(id.as_str())
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            })
         };
         let wanted = |case: &&Arc<Case>| {
             self.case.as_ref().is_none_or(|id| is_named(id, case))
@@ -356,20 +358,20 @@ impl Evaluation for Suites {
         let undefined = facts.contract.is_partial().then_some(score::NO_DEFINITIONS);
         let mut items = Vec::new();
         let mut scored = Vec::new();
+        let hidden = |text: String| match suite.hides_private {
+            true => private::hide("", &facts.redactor.hidden(text)).into_owned(),
+            false => facts.redactor.hidden(text),
+        };
         for (case, outcome) in cases.iter().zip(outcomes) {
             match &outcome.outcome {
                 Kept::Answer(run) => {
-                    scored.push(score::score(case, run, &facts.contract, suite.target));
+                    scored.push(score::score(case, run, &facts.contract, suite.target, &hidden));
                 }
                 Kept::Failure { class, message } => items.push(failed(case, class, message)),
             }
         }
         items.extend(scored.iter().map(|case| case.item.clone()));
-        let hidden = |text: String| match suite.hides_private {
-            true => private::hide("", &facts.redactor.hidden(text)).into_owned(),
-            false => facts.redactor.hidden(text),
-        };
-        items.iter_mut().for_each(|item| redact(item, hidden));
+        items.iter_mut().for_each(|item| redact(item, &hidden));
         let unshown = items.iter_mut().filter(|item| facts.withheld.contains(&item.id));
         unshown.for_each(withhold);
         // Where everything private is removed, nothing is said about it.
@@ -474,7 +476,8 @@ pub(crate) async fn run_and_accept(
     let cases = facts.cases.clone();
     facts.accepted = accept::accept(&store, &cases, &collected.outcomes, &facts.contract)?;
     let data = data.with_stored_snapshots()?;
-    facts.cases = config.select(&data.suite.cases_for(&facts.tools))?;
+    let all = secrets::without_secrets(data.suite.cases_for(&facts.tools), &facts.redactor);
+    facts.cases = config.select(&all)?;
     let accepted = Entry { common: common.clone(), config: config.clone(), data };
     evaluation::report(&accepted, &collected, Some(context.folder))
 }
@@ -520,7 +523,7 @@ fn runs(outcomes: &[Outcome<CaseRun>]) -> impl Iterator<Item = &CaseRun> + Clone
 fn failed(case: &Case, class: &str, message: &str) -> Item {
     Item {
         id: case.id.clone(),
-        tags: score::tags(case, &case.step.tool),
+        tags: score::tags(case, &case.name),
         error: Some(ItemError { class: class.to_owned(), message: message.to_owned() }),
         ..Item::default()
     }
@@ -558,17 +561,10 @@ fn withhold(item: &mut Item) {
     const WHY: &str =
         "not shown: the case holds secrets of the server, and some may be unknown here";
     if let Some(Observed::Suite(observed)) = &mut item.observed {
-        observed.about = None;
         observed.input_problems.clear();
         observed.more_reasons = 0;
         if !observed.reasons.is_empty() {
             observed.reasons = vec![WHY.to_owned()];
-        }
-    }
-    if item.error.is_some() {
-        // Where nothing was recorded, the name comes from the suite, and an address may have a secret in it.
-        for feature in [Feature::Resource, Feature::Prompt, Feature::Method] {
-            item.tags.remove(feature.name());
         }
     }
 }

@@ -42,7 +42,7 @@ impl Call {
 
 impl From<&Arc<Case>> for Call {
     fn from(case: &Arc<Case>) -> Call {
-        let Step { tool, input, ending, .. } = &case.step;
+        let Step { tool, input, ending, .. } = &*case.step;
         Call {
             id: case.id.clone(),
             tool: tool.clone(),

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use karat_core::expect::Matcher;
 use karat_io::json_path::JsonPath;
@@ -16,22 +17,26 @@ use super::variables;
 use crate::observation::{Feature, Role};
 
 /// One case: a call and its expectations.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Case {
-    /// The id, unique in the suite.
+    /// The id, unique in the suite. For a run it is without secrets of the server.
     pub id: String,
+    /// The id that the suite has, under which snapshots are stored.
+    pub(crate) own_id: String,
+    /// The name of the tool, resource, prompt or method for reports, without secrets too.
+    pub(crate) name: String,
     /// A description.
     pub about: Option<String>,
     /// Tags by which a command line selects cases.
     pub tags: BTreeSet<String>,
     /// The call.
-    pub step: Step,
+    pub step: Arc<Step>,
     /// Calls before it.
-    pub setup: Vec<Step>,
+    pub setup: Arc<[Step]>,
     /// Calls after it whose expectations count too: they check its effects.
-    pub then: Vec<Step>,
+    pub then: Arc<[Step]>,
     /// Calls after it that only clean up.
-    pub teardown: Vec<Step>,
+    pub teardown: Arc<[Step]>,
     /// The time limit for the answer, in milliseconds.
     pub max_latency_ms: Option<u64>,
     /// The number of attempts.
@@ -52,7 +57,7 @@ pub struct Case {
 impl Case {
     /// Every call of the case, in the order in which they are made.
     pub fn steps(&self) -> impl Iterator<Item = &Step> {
-        self.judged_steps().map(|(_, _, step)| step).chain(&self.teardown)
+        self.judged_steps().map(|(_, _, step)| step).chain(self.teardown.iter())
     }
 
     /// The calls that decide whether the case passes, in order, each with its role and its number
@@ -60,7 +65,7 @@ impl Case {
     pub(crate) fn judged_steps(&self) -> impl Iterator<Item = (Role, usize, &Step)> {
         let parts: [(Role, &[Step]); 3] = [
             (Role::Setup, &self.setup),
-            (Role::Call, std::slice::from_ref(&self.step)),
+            (Role::Call, std::slice::from_ref(&*self.step)),
             (Role::Then, &self.then),
         ];
         parts.into_iter().flat_map(|(role, steps)| {
@@ -85,10 +90,14 @@ impl Case {
 
     /// Puts in the stored snapshots.
     pub(super) fn fill(&mut self, file: &Path, stored: &Snapshots) {
+        // The suite has just been read: nobody shares its calls.
         let parts: [(Role, &mut [Step]); 3] = [
-            (Role::Setup, &mut self.setup),
-            (Role::Call, std::slice::from_mut(&mut self.step)),
-            (Role::Then, &mut self.then),
+            (Role::Setup, Arc::get_mut(&mut self.setup).unwrap_or_default()),
+            (
+                Role::Call,
+                Arc::get_mut(&mut self.step).map(std::slice::from_mut).unwrap_or_default(),
+            ),
+            (Role::Then, Arc::get_mut(&mut self.then).unwrap_or_default()),
         ];
         for (role, steps) in parts {
             for (number, step) in steps.iter_mut().enumerate() {

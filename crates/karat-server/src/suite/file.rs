@@ -537,12 +537,14 @@ impl Reader<'_> {
         let teardown = self.steps(&format!("{id}: teardown"), case.teardown)?;
         self.refuse_snapshots(&format!("{id}: teardown"), &teardown)?;
         Ok(Case {
+            own_id: id.clone(),
+            name: step.tool.clone(),
             about: case.about,
             tags: case.tags,
-            step,
-            setup,
-            then,
-            teardown,
+            step: Arc::new(step),
+            setup: setup.into(),
+            then: then.into(),
+            teardown: teardown.into(),
             max_latency_ms: case.max_latency_ms,
             repeat,
             concurrency,

@@ -5,6 +5,7 @@
 //! answers as expected.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use karat_core::expect::{Matcher, MatcherSpec};
 use karat_core::journal::{Entry, Outcome};
@@ -156,14 +157,16 @@ impl TextCase {
 
     fn case(&self, id: String, step: Step, then: Vec<Step>) -> Case {
         Case {
+            own_id: id.clone(),
+            name: step.tool.clone(),
             id,
             about: Some(self.about.clone().unwrap_or_else(|| self.text.clone())),
             tags: self.tags.clone(),
             any_of: matches!(self.wanted, Wanted::Answered(_)),
-            step,
-            setup: Vec::new(),
-            then,
-            teardown: Vec::new(),
+            step: Arc::new(step),
+            setup: Arc::default(),
+            then: then.into(),
+            teardown: Arc::default(),
             max_latency_ms: self.max_latency_ms,
             repeat: self.repeat,
             concurrency: 1,

@@ -429,3 +429,56 @@ fn secrets_that_the_run_hides_stay_hidden() {
     let scored = first_report(&scratch, "karat-report");
     assert_eq!(scored["items"], live["items"]);
 }
+
+#[test]
+fn secrets_in_ids_addresses_tags_and_classes_stay_hidden() {
+    const SECRET: &str = "abcd1234secretXYZ9";
+    let suite = format!(
+        r#"cases:
+  - {{resource: "note://x?ticket={SECRET}", expect: {{contains: nothing}}}}
+  - {{id: unmade, setup: [{{tool: environment, save: {{v: $.gone}}}}], prompt: p-{SECRET}, input: {{a: "${{v}}"}}}}
+  - {{id: tagged, tool: environment, tags: [env {SECRET}], class: c {SECRET}}}
+"#
+    );
+    let server = "tools: [{name: environment, do: [{text: \"${environment}\"}]}]";
+    let scratch = Scratch::new();
+    scratch.write("suite.yaml", &suite);
+    let [program, script] = scratch.server(server);
+    let token = format!("API_TOKEN={SECRET}");
+    let hidden = |ran: &Ran| {
+        assert!(!ran.stdout.contains(SECRET) && !ran.stderr.contains(SECRET), "{}", ran.stdout);
+        for file in scratch.files() {
+            let is_ours = ["suite.yaml", "server.yaml"].contains(&file.as_str());
+            assert!(is_ours || !scratch.read(&file).contains(SECRET), "{file} has the secret");
+        }
+    };
+    let test = ["server", "test", "suite.yaml", "-e", &token, "-o", "j.xml", "--", program, script];
+    hidden(&scratch.karat(&test).expect(1));
+    let live = first_report(&scratch, "karat-report");
+    let id = "note://x?ticket=[redacted]-1";
+    assert_eq!(item(&live, id)["tags"]["resource"], "note://x?ticket=[redacted]");
+    let slices: Vec<&str> =
+        live["slices"].as_array().unwrap().iter().map(|s| s["value"].as_str().unwrap()).collect();
+    assert!(slices.contains(&"env [redacted]") && slices.contains(&"p-[redacted]"), "{slices:?}");
+    // It is not known here, and the case with it in its id is found all the same.
+    let journal = "karat-report/journal/server-suite.jsonl";
+    let score =
+        ["server", "score", "suite.yaml", "--journal", journal, "--out", "again", "-o", "k.xml"];
+    hidden(&scratch.karat(&score).expect(1));
+    let scored = first_report(&scratch, "again");
+    assert_eq!(item(&scored, id)["metrics"]["pass_rate"], item(&live, id)["metrics"]["pass_rate"]);
+    assert_eq!(item(&scored, "unmade")["tags"]["prompt"], "(not shown)");
+    assert_eq!(item(&scored, "tagged")["tags"].as_object().unwrap().len(), 1);
+    // A case that was renamed since is not known by its id.
+    let renamed = suite.replace("id: tagged", "id: other").replace("id: unmade", "id: made");
+    scratch.write("suite.yaml", format!("{renamed}  - {{resource: note://new/{SECRET}}}\n"));
+    let changed = [&score[..], &["--max-errors", "1"]].concat();
+    hidden(&scratch.karat(&changed).expect(1));
+    let warnings = first_report(&scratch, "again")["warnings"].to_string();
+    assert!(warnings.contains("quoted some in the run: 1 case: note://x"), "{warnings}");
+    assert!(
+        warnings.contains("were not recorded")
+            && warnings.contains("3 cases: made, other, resource (not shown)-4"),
+        "{warnings}"
+    );
+}
