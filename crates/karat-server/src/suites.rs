@@ -371,7 +371,7 @@ impl Evaluation for Suites {
             }
         }
         items.extend(scored.iter().map(|case| case.item.clone()));
-        items.iter_mut().for_each(|item| redact(item, &hidden));
+        items.iter_mut().for_each(|item| redact(item, hidden));
         let unshown = items.iter_mut().filter(|item| facts.withheld.contains(&item.id));
         unshown.for_each(withhold);
         // Where everything private is removed, nothing is said about it.

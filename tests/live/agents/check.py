@@ -27,7 +27,7 @@ OWN = {
 # These have no spans of OpenTelemetry, or none that say what the model did.
 NO_SPANS = ("own+openai-agents", "own+haystack", "own+inspect", "own+claude", "own+codex", "own+gemini", "own+opencode", "mlflow+", "langsmith+")
 # Their content is in log records, which the other files of the run do not have.
-IN_LOGS = ("openai-v2+", "own+google-adk", "own+semantic-kernel", "otel+bedrock")
+IN_LOGS = ("openai-v2+", "traceloop-events+", "own+google-adk", "own+semantic-kernel", "otel+bedrock")
 # Clients: the program calls the tools, and what it sends back does not say whether they failed.
 CLIENTS = ("openai-chat", "openai-responses", "anthropic", "bedrock", "google-genai", "litellm")
 # Sources that do not have all, and why.

@@ -145,6 +145,9 @@ INSTRUMENTORS = {
     ("traceloop", "langchain"): ("opentelemetry.instrumentation.langchain", "LangchainInstrumentor"),
     ("traceloop", "llama-index"): ("opentelemetry.instrumentation.llamaindex", "LlamaIndexInstrumentor"),
     ("traceloop", "crewai"): ("opentelemetry.instrumentation.crewai", "CrewAIInstrumentor"),
+    ("traceloop-events", "openai"): ("opentelemetry.instrumentation.openai", "OpenAIInstrumentor"),
+    ("traceloop-events", "anthropic"): ("opentelemetry.instrumentation.anthropic", "AnthropicInstrumentor"),
+    ("traceloop-events", "langchain"): ("opentelemetry.instrumentation.langchain", "LangchainInstrumentor"),
     ("openinference", "smolagents"): ("openinference.instrumentation.smolagents", "SmolagentsInstrumentor"),
     ("openinference", "dspy"): ("openinference.instrumentation.dspy", "DSPyInstrumentor"),
     ("openinference", "bedrock"): ("openinference.instrumentation.bedrock", "BedrockInstrumentor"),
@@ -158,13 +161,15 @@ INSTRUMENTORS = {
 
 
 def main():
-    in_logs = INSTRUMENTATION in ("openai-v2", "otel") or LIBRARY in ("google-adk", "semantic-kernel")
-    logs = log_provider() if in_logs else None
+    writes_logs = INSTRUMENTATION in ("openai-v2", "otel", "traceloop-events")
+    logs = log_provider() if writes_logs or LIBRARY in ("google-adk", "semantic-kernel") else None
     starts = [key for key in INSTRUMENTORS if key[0] == INSTRUMENTATION and LIBRARY.startswith(key[1])]
     if starts:
         module, name = INSTRUMENTORS[max(starts, key=lambda key: len(key[1]))]
-        more = {"logger_provider": logs} if INSTRUMENTATION in ("openai-v2", "otel") else {}
-        getattr(importlib.import_module(module), name)().instrument(tracer_provider=PROVIDER, **more)
+        more = {"logger_provider": logs} if writes_logs else {}
+        # It writes the messages to events instead of attributes.
+        events = {"use_legacy_attributes": False} if INSTRUMENTATION == "traceloop-events" else {}
+        getattr(importlib.import_module(module), name)(**events).instrument(tracer_provider=PROVIDER, **more)
     if INSTRUMENTATION == "openinference" and LIBRARY == "crewai":
         from openinference.instrumentation.litellm import LiteLLMInstrumentor
 

@@ -264,6 +264,29 @@ fn numbered_blocks_of_one_answer_are_not_choices() {
     assert_eq!(calls(&one(&[answered(asked, &blocks), next])), both[..1]);
 }
 
+/// As OpenLLMetry writes the events of Anthropic's client under the span of a program.
+#[test]
+fn the_events_of_several_exchanges_can_be_on_one_span() {
+    let given = |role: &str, content: Value| json!({"name": format!("gen_ai.{role}.message"), "attributes": {"content": content}});
+    let used =
+        |id: &str, x: u8| json!({"type": "tool_use", "id": id, "name": "a", "input": {"x": x}});
+    let back = |id: &str| json!({"type": "tool_result", "tool_use_id": id, "content": "r"});
+    let first = [block(0, None, Some(("c", 1)), "stop"), block(1, None, Some(("d", 2)), "stop")];
+    let asked = [
+        given("user", "Q".into()),
+        given("assistant", json!([used("c", 1), used("d", 2)])),
+        given("user", json!([back("c"), back("d")])),
+    ];
+    // A stream has the text as a part by itself.
+    let mut last = block(0, None, None, "stop");
+    last["attributes"]["message"]["content"] = json!({"type": "text", "content": "Done."});
+    let all = [&asked[..1], &first, &asked, &[last]].concat();
+    let trace = one(&[answered(span(1, json!({"karat.task": "t"})), &all)]);
+    assert_eq!(calls(&trace), ["a({\"x\":1})", "a({\"x\":2})"]);
+    assert!(trace.calls.iter().all(|call| call.result == Some("r".into())), "{trace:?}");
+    assert_eq!(trace.output.as_deref(), Some("Done."));
+}
+
 #[test]
 fn a_choice_keeps_its_own_digits() {
     // Both are the same number of 64 bits.

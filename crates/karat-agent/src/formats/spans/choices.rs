@@ -9,6 +9,9 @@ pub(super) const CHOICE: &str = "index";
 /// The event with a choice, in the older form of the GenAI conventions.
 pub(super) const CHOICE_EVENT: &str = "gen_ai.choice";
 
+/// The field of a message with the number of its answer, where the events of a span have several.
+pub(super) const ANSWER: &str = "answer";
+
 /// The field of a choice that says why the model stopped.
 pub(super) const FINISH: &str = "finish_reason";
 

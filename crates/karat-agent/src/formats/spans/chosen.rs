@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::Span;
-use super::choices::{CHOICE, FINISH, ends_in_calls};
-use super::messages::{inputs, outputs};
+use super::choices::{ANSWER, CHOICE, FINISH, ends_in_calls};
+use super::messages::{after_answer, inputs, outputs};
 use super::same::is_same;
 use crate::formats::dialog::{Piece, pieces, structured};
 use crate::trace::CallMade;
@@ -26,22 +26,36 @@ pub(super) struct Chosen {
     pub(super) passed_over: Vec<CallMade>,
 }
 
-/// The answer that counts.
+/// The answers that count. There is one, unless the events of several exchanges are on one span.
 pub(super) fn chosen(spans: &[Span], at: usize) -> Chosen {
-    let choices = choices(&spans[at], outputs(&spans[at]));
-    let said: Vec<Said> = choices.iter().map(|choice| Said::of(choice)).collect();
-    let Some(number) = choice(spans, at, &choices, &said) else {
-        let messages = choices.into_iter().flatten().collect();
-        return Chosen { messages, ..Chosen::default() };
-    };
-    Chosen {
-        messages: choices.into_iter().nth(number).unwrap_or_default(),
-        passed_over: said.into_iter().take(number).flat_map(Said::into_calls).collect(),
+    let number = |message: &Value| message.get(ANSWER).and_then(Value::as_u64).unwrap_or(0);
+    let mut answers: BTreeMap<u64, Vec<Value>> = BTreeMap::new();
+    for message in outputs(&spans[at]) {
+        answers.entry(number(&message)).or_default().push(message);
     }
+    let mut chosen = Chosen::default();
+    for (number, messages) in answers {
+        let choices = choices(&spans[at], messages);
+        let said: Vec<Said> = choices.iter().map(|choice| Said::of(choice)).collect();
+        match choice(spans, at, number, &choices, &said) {
+            None => chosen.messages.extend(choices.into_iter().flatten()),
+            Some(one) => {
+                chosen.messages.extend(choices.into_iter().nth(one).unwrap_or_default());
+                chosen.passed_over.extend(said.into_iter().take(one).flat_map(Said::into_calls));
+            }
+        }
+    }
+    chosen
 }
 
-/// The choice that counts; none if there is one answer.
-fn choice(spans: &[Span], at: usize, choices: &[Vec<Value>], said: &[Said]) -> Option<usize> {
+/// The choice of an answer that counts; none if it has one only.
+fn choice(
+    spans: &[Span],
+    at: usize,
+    answer: u64,
+    choices: &[Vec<Value>],
+    said: &[Said],
+) -> Option<usize> {
     let span = &spans[at];
     let is_asked_for = asked_for(span).is_some_and(|number| number > 1);
     let is_one = || is_of_claude(span) || choices.iter().zip(said).any(is_part);
@@ -50,14 +64,20 @@ fn choice(spans: &[Span], at: usize, choices: &[Vec<Value>], said: &[Said]) -> O
     }
     let given = inputs(span);
     let (mut first, mut by_id) = (None, BTreeSet::new());
-    for later in spans.iter().skip(at + 1).take(MAX_LATER) {
-        for shown in shown(said, later, &given) {
+    let mut take = |all: Vec<Shown>| {
+        for shown in all {
             first.get_or_insert(shown.number);
             by_id.extend(shown.by_id.then_some(shown.number));
         }
-        // The next exchange has choices of its own.
-        if first.is_some() && !later.is_tool() && !inputs(later).is_empty() {
-            break;
+        first.is_some()
+    };
+    let next = usize::try_from(answer).map(|answer| after_answer(span, answer));
+    if !take(shown_by(said, next.unwrap_or_default())) {
+        for later in spans.iter().skip(at + 1).take(MAX_LATER) {
+            // The exchange after it has choices of its own.
+            if take(shown(said, later, &given)) && !later.is_tool() && !inputs(later).is_empty() {
+                break;
+            }
         }
     }
     let is_one = !is_asked_for && by_id.len() > 1;
@@ -66,9 +86,8 @@ fn choice(spans: &[Span], at: usize, choices: &[Vec<Value>], said: &[Said]) -> O
 
 /// Returns whether the model is one of Anthropic, which gives one answer: some instrumentations number its blocks.
 fn is_of_claude(span: &Span) -> bool {
-    let named = ["gen_ai.system", "gen_ai.provider.name", "gen_ai.request.model"]
-        .iter()
-        .filter_map(|key| span.text(&[key]));
+    let keys = ["gen_ai.system", "gen_ai.provider.name", "gen_ai.request.model"];
+    let named = keys.iter().filter_map(|key| span.anywhere(&[key])?.as_str());
     named.chain(span.scope.as_deref()).chain([span.name.as_str()]).any(|name| {
         let name = name.to_lowercase();
         name.contains("anthropic") || name.contains("claude")
@@ -190,27 +209,32 @@ struct Shown {
 
 /// The choices of which a span executes a call, or that a request has after the messages that were `given` before.
 fn shown(said: &[Said], span: &Span, given: &[Value]) -> Vec<Shown> {
-    let numbers = |is_shown: &dyn Fn(&Said) -> bool, by_id: bool| -> Vec<Shown> {
-        let all = said.iter().enumerate().filter(|(_, said)| is_shown(said));
-        all.map(|(number, _)| Shown { number, by_id }).collect()
-    };
     if span.is_tool() {
         let (id, Some(made)) = (span.call_id(), span.call(0)) else { return Vec::new() };
-        let found = numbers(&|said| said.can_be(id.as_deref(), &made), id.is_some());
+        let found = numbers(said, id.is_some(), |said| said.can_be(id.as_deref(), &made));
         // What fits several choices shows none.
         return if found.len() == 1 { found } else { Vec::new() };
     }
-    let later: Vec<Said> =
-        since(inputs(span), given).into_iter().map(|message| Said::of(&[message])).collect();
+    shown_by(said, since(inputs(span), given))
+}
+
+/// The choices that messages after them show.
+fn shown_by(said: &[Said], messages: Vec<Value>) -> Vec<Shown> {
+    let later: Vec<Said> = messages.into_iter().map(|message| Said::of(&[message])).collect();
     let by_id = match later.iter().any(|message| !message.calls.is_empty()) {
-        true => numbers(&|said| later.iter().any(|message| said.is_called_in(message)), true),
+        true => numbers(said, true, |said| later.iter().any(|message| said.is_called_in(message))),
         // Some requests are recorded without the model's earlier messages.
-        false => numbers(&|said| said.has_result_in(&later), true),
+        false => numbers(said, true, |said| said.has_result_in(&later)),
     };
     if !by_id.is_empty() {
         return by_id;
     }
-    numbers(&|said| later.iter().any(|message| said.is(message)), false)
+    numbers(said, false, |said| later.iter().any(|message| said.is(message)))
+}
+
+fn numbers(said: &[Said], by_id: bool, is_shown: impl Fn(&Said) -> bool) -> Vec<Shown> {
+    let all = said.iter().enumerate().filter(|(_, said)| is_shown(said));
+    all.map(|(number, _)| Shown { number, by_id }).collect()
 }
 
 /// The messages of a request that an earlier one did not have. Long conversations lose their beginning.

@@ -9,9 +9,12 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::Span;
-use super::choices::{CHOICE, CHOICE_EVENT, FINISH, messages_of_choices};
+use super::choices::{ANSWER, CHOICE, CHOICE_EVENT, FINISH, messages_of_choices};
 use crate::formats::dialog::{Piece, pieces, structured, tool};
 use crate::trace::ToolDefinition;
+
+/// The end of the names of events with messages that a model was given.
+const MESSAGE_EVENT: &str = ".message";
 
 /// The depth of a flattened key.
 const MAX_STEPS: usize = 16;
@@ -147,34 +150,61 @@ fn listed(span: &Span, keys: &[&str]) -> Option<Vec<Value>> {
 
 /// The older conventions have an event or a log record for each message, whose name says the role.
 fn events(all: &[(String, Map<String, Value>)], names: &[&str]) -> Vec<Value> {
-    let of_name = all.iter().filter(|(name, _)| names.contains(&name.as_str()));
-    of_name
-        .map(|(name, attributes)| {
-            let mut message = match attributes.get("message").map(structured) {
-                Some(Value::Object(message)) => message,
-                // Strands writes the blocks of the message alone.
-                Some(blocks @ Value::Array(_)) => Map::from_iter([("content".to_owned(), blocks)]),
-                _ => attributes.clone(),
-            };
-            let role = name.strip_prefix("gen_ai.").and_then(|name| name.strip_suffix(".message"));
-            if let (Some(role), false) = (role, message.contains_key("role")) {
-                message.insert("role".to_owned(), role.into());
-            }
-            // OpenLLMetry has the calls next to the message.
-            for key in [CHOICE, FINISH, "tool_calls"] {
-                let is_missing = message.get(key).is_none_or(Value::is_null);
-                if let Some(value) = attributes.get(key).filter(|_| is_missing) {
-                    message.insert(key.to_owned(), value.clone());
-                }
-            }
-            for key in ["content", "tool_calls", "parts"] {
-                if let Some(value) = message.get_mut(key).filter(|value| is_json_list(value)) {
-                    *value = structured(value);
-                }
-            }
-            Value::Object(message)
-        })
-        .collect()
+    let of_name = all.iter().zip(answers(all)).filter(|((name, _), _)| names.contains(&&**name));
+    of_name.map(|((name, attributes), answer)| event(name, attributes, answer)).collect()
+}
+
+/// The message of an event, with the number of its answer if it is one.
+fn event(name: &str, attributes: &Map<String, Value>, answer: usize) -> Value {
+    let mut message = match attributes.get("message").map(structured) {
+        Some(Value::Object(message)) => message,
+        // Strands writes the blocks of the message alone.
+        Some(blocks @ Value::Array(_)) => Map::from_iter([("content".to_owned(), blocks)]),
+        _ => attributes.clone(),
+    };
+    let role = name.strip_prefix("gen_ai.").and_then(|name| name.strip_suffix(".message"));
+    if let (Some(role), false) = (role, message.contains_key("role")) {
+        message.insert("role".to_owned(), role.into());
+    }
+    if name == CHOICE_EVENT {
+        message.insert(ANSWER.to_owned(), answer.into());
+    }
+    // OpenLLMetry has the calls next to the message.
+    for key in [CHOICE, FINISH, "tool_calls"] {
+        let is_missing = message.get(key).is_none_or(Value::is_null);
+        if let Some(value) = attributes.get(key).filter(|_| is_missing) {
+            message.insert(key.to_owned(), value.clone());
+        }
+    }
+    for key in ["content", "tool_calls", "parts"] {
+        if let Some(value) = message.get_mut(key).filter(|value| is_json_list(value)) {
+            *value = structured(value);
+        }
+    }
+    Value::Object(message)
+}
+
+/// For each event the number of answers that have begun. The events of several exchanges can be on one span: that
+/// of the program, under which a client writes them.
+fn answers(all: &[(String, Map<String, Value>)]) -> Vec<usize> {
+    let (mut number, mut is_answering) = (0, false);
+    let count = |(name, _): &(String, Map<String, Value>)| {
+        if name == CHOICE_EVENT {
+            number += usize::from(!is_answering);
+            is_answering = true;
+        } else if name.ends_with(MESSAGE_EVENT) {
+            is_answering = false;
+        }
+        number
+    };
+    all.iter().map(count).collect()
+}
+
+/// The messages that the events of a span have between an answer and the next one.
+pub(super) fn after_answer(span: &Span, number: usize) -> Vec<Value> {
+    let all = span.events.iter().zip(answers(&span.events));
+    let after = all.filter(|((name, _), at)| *at == number && name.ends_with(MESSAGE_EVENT));
+    after.map(|((name, attributes), at)| event(name, attributes, at)).collect()
 }
 
 fn is_json_list(value: &Value) -> bool {
