@@ -16,6 +16,7 @@ pub(super) use self::paths::up;
 use super::attacks::Technique;
 use super::canary_site::CanarySite;
 use super::languages::{self, Language};
+use super::pages::{Page, Place};
 use super::parameters::{self, Parameter};
 use crate::fuzz::generate::plainest;
 use crate::probe::SECRET_NAME;
@@ -29,10 +30,10 @@ pub(super) enum Proof {
     Product,
     /// A token is in the answer: its description, and the token.
     Token(&'static str, String),
-    /// This path of the listener was called.
-    Called(String),
-    /// The listener was called for a path that the tool chose.
-    Visited,
+    /// This page of the listener was called, or one that the tool derived from its address.
+    Called(Page),
+    /// The listener was called for a page at one of these places, without the number of an attempt.
+    Visited(&'static [Place]),
     /// A file outside the root was changed or removed, or a new one is there.
     Changed,
     /// The answer is too large, or there is none, or the server ended.
@@ -210,7 +211,7 @@ impl Planner<'_> {
         match (found.is_empty(), purpose) {
             (false, _) => Plan::Through(found),
             (true, true) => Plan::Not(PURPOSE),
-            (true, false) => Plan::Not("no parameter could carry it"),
+            (true, false) => Plan::Not(NO_PARAMETER),
         }
     }
 
@@ -291,6 +292,8 @@ impl Planner<'_> {
 
 /// The reason for which an attack does not apply to a tool that is made for it.
 pub(super) const PURPOSE: &str = "this is the purpose of the tool";
+/// The reason for which an attack does not apply to a tool without a parameter for it.
+pub(super) const NO_PARAMETER: &str = "no parameter could carry it";
 /// The reason for which no secret can get out of the environment.
 const ENVIRONMENT: &str = "no secret can be planted in the server's environment";
 

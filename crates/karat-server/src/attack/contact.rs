@@ -1,18 +1,159 @@
-//! Finds out whether a tool calls this machine at all through a parameter.
+//! Judges contacts with the listener that no number connects with an attempt, and finds out whether a tool calls this
+//! machine at all.
+//!
+//! Only the server is given the port, but any program of this machine may find it, and a call may be late from an earlier
+//! attempt. Such a contact counts if it comes again with the attack and not with a plain call.
 //!
 //! The stand-in for a cloud's metadata is an address of this machine with the path of metadata. That nothing asked for
 //! it says something of metadata only if the tool asks for other pages here; otherwise it may refuse this machine, or
 //! fetch nothing.
 
+use std::time::Duration;
+
 use karat_mcp::Definition;
 
 use super::attacks::Technique;
-use super::attempts::{Plan, Planner};
+use super::attempts::{Attempt, Plan, Planner, Proof};
+use super::judgement::{CALLED, side_effect};
+use super::listener::Contact;
+use super::pages::{Page, Place};
 use super::result::AttackResult;
 use super::runner::AttackRunner;
 use super::target::AttackTarget;
+use super::tried::{Contacts, Doubt};
+use crate::probe::encodings::find_encoded;
+use crate::probe::live::CallResult;
+use crate::probe::reaction;
+
+/// The time after a call in which the listener may still learn of a connection that was made during it.
+const AFTER: Duration = Duration::from_millis(20);
+/// The time without a contact after which late calls of earlier attempts are over, and the number of such times.
+const QUIET: Duration = Duration::from_millis(300);
+const MAX_QUIET: usize = 5;
+
+/// The evidence of a contact that is not a request.
+const CALLED_OTHERWISE: &str =
+    "the listener on 127.0.0.1 was called, in another protocol than plain HTTP (such as TLS)";
 
 impl<T: AttackTarget> AttackRunner<'_, T> {
+    /// The proof that an attempt called the listener, if the tool left the number out of the address or speaks another
+    /// protocol.
+    pub(super) async fn contacted(
+        &mut self,
+        tool: &Definition,
+        attempt: &Attempt,
+        called: &CallResult,
+        contacts: &mut Contacts,
+    ) -> Option<String> {
+        let places = places(attempt)?;
+        let listener = &self.site.listener;
+        let is_shown =
+            find_encoded(&reaction::text(&called.outcome), listener.page_token()).is_some();
+        let contact = listener.contact(contacts.since, places);
+        if self.known.is_none() || is_shown && contact == Some(Contact::Page) {
+            return (contact == Some(Contact::Page)).then(|| CALLED.to_owned());
+        }
+        if contact.is_none_or(|contact| contact == Contact::Silent) {
+            if is_shown && places.contains(&Place::Other) {
+                contacts.doubt.get_or_insert(Doubt::Shown);
+            }
+            return None;
+        }
+        // Once no plain call has made a contact, one during another attempt is the second.
+        if contacts.doubt == Some(Doubt::Once) {
+            return contact.and_then(evidence).map(str::to_owned);
+        }
+        self.repeat(tool, &[attempt], places, contacts).await.map(|(_, _, saw)| saw)
+    }
+
+    /// The attempt that calls the listener late, or the doubt if the tool only connects to it, after all attempts.
+    pub(super) async fn connected<'a>(
+        &mut self,
+        tool: &Definition,
+        attempts: &'a [Attempt],
+        contacts: &mut Contacts,
+    ) -> Option<(&'a Attempt, CallResult, String)> {
+        let places = attempts.first().and_then(places)?;
+        if self.known.is_none() || contacts.doubt.is_some() {
+            return None;
+        }
+        tokio::time::sleep(AFTER).await;
+        self.site.listener.contact(contacts.since, places)?;
+        let attempts: Vec<&Attempt> = attempts.iter().collect();
+        self.repeat(tool, &attempts, places, contacts).await
+    }
+
+    /// Makes attempts again, after a plain call, until one of them makes a contact again.
+    async fn repeat<'a>(
+        &mut self,
+        tool: &Definition,
+        attempts: &[&'a Attempt],
+        places: &[Place],
+        contacts: &mut Contacts,
+    ) -> Option<(&'a Attempt, CallResult, String)> {
+        if contacts.doubt == Some(Doubt::Always) {
+            return None;
+        }
+        contacts.doubt = Some(Doubt::Once);
+        self.settle().await;
+        let plain = self.plain_call(tool).await;
+        contacts.since = self.site.listener.count();
+        self.again_plain(tool, &plain.arguments).await;
+        tokio::time::sleep(AFTER).await;
+        if self.site.listener.contact(contacts.since, places).is_some() {
+            contacts.doubt = Some(Doubt::Always);
+            return None;
+        }
+        for attempt in attempts {
+            if self.is_out_of_time() {
+                return None;
+            }
+            contacts.since = self.site.listener.count();
+            let called = self.target.call(tool.name(), attempt).await.ok()?;
+            tokio::time::sleep(AFTER).await;
+            // It may have come late before, with its number.
+            if let Some(saw) = attempt.proofs.iter().find_map(|one| side_effect(one, self.site)) {
+                return Some((attempt, called, saw));
+            }
+            match self.site.listener.contact(contacts.since, places) {
+                Some(Contact::Silent) => {
+                    contacts.doubt = Some(Doubt::Silent);
+                    break;
+                }
+                Some(contact) => {
+                    return evidence(contact).map(|saw| (*attempt, called, saw.to_owned()));
+                }
+                None => {}
+            }
+        }
+        contacts.since = self.site.listener.count();
+        None
+    }
+
+    /// Waits until there is no contact for a while.
+    async fn settle(&self) {
+        for _ in 0..MAX_QUIET {
+            let before = self.site.listener.count();
+            tokio::time::sleep(QUIET).await;
+            if self.site.listener.count() == before {
+                return;
+            }
+        }
+    }
+
+    /// Returns whether an attempt asked for a page that redirects. `since` is the number of earlier connections.
+    pub(super) fn asks_for_redirect(&self, attempt: &Attempt, since: usize) -> bool {
+        let listener = &self.site.listener;
+        let asks = |proof: &Proof| match proof {
+            Proof::Called(page) if page.place == Place::Landed => {
+                listener.was_called(Page { place: Place::Moved, ..*page })
+                    || listener.contact(since, &[Place::Moved]).is_some()
+            }
+            _ => false,
+        };
+        attempt.proofs.iter().any(asks)
+    }
+
     /// Returns whether the tool calls this machine through the parameter of a result now, with one of the attempts of
     /// `ssrf-loopback`, which are not judged here.
     pub(super) async fn calls_this_machine(
@@ -34,7 +175,13 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
             if self.target.call(tool.name(), &attempt).await.is_err() {
                 return false;
             }
-            if self.site.listener.was_asked(since, "/") {
+            let is_called = |proof: &Proof| match proof {
+                Proof::Visited(places) => {
+                    self.site.listener.contact(since, places) == Some(Contact::Page)
+                }
+                proof => side_effect(proof, self.site).is_some(),
+            };
+            if attempt.proofs.iter().any(is_called) {
                 return true;
             }
         }
@@ -42,151 +189,22 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
+/// The places where a contact without a number may be from an attempt; none if it calls no address.
+fn places(attempt: &Attempt) -> Option<&'static [Place]> {
+    attempt.proofs.iter().find_map(|proof| match proof {
+        Proof::Visited(places) => Some(*places),
+        _ => None,
+    })
+}
 
-    use karat_core::observed::AttackStatus;
-    use serde_json::{Map, Value, json};
-
-    use super::super::attacks::ATTACKS;
-    use super::super::attempts::{Access, Attempt};
-    use super::super::canary_site::CanarySite;
-    use super::super::config::Config;
-    use super::super::runner::Memory;
-    use super::*;
-    use crate::observation::Outcome;
-    use crate::probe::known_inputs::Successes;
-    use crate::probe::live::{CallResult, Flooded, Rebound};
-    use crate::probe::stop::Deadline;
-    use crate::suggest::inputs::Surroundings;
-
-    /// A server whose tool gets the pages of addresses that contain `ours`, except metadata.
-    struct Fetcher<'a> {
-        site: &'a CanarySite,
-        ours: &'static str,
-        /// True if it fails always in the same words.
-        is_terse: bool,
-    }
-
-    impl Target for Fetcher<'_> {
-        fn answer(&self, attempt: &Attempt) -> Outcome {
-            let url = attempt.arguments.get("url").and_then(Value::as_str).unwrap_or_default();
-            let path = url.splitn(4, '/').nth(3).map(|path| format!("/{path}"));
-            let is_metadata = url.contains("/latest/") || url.contains("/computeMetadata/");
-            let is_fetched = url.contains(self.ours) && !is_metadata;
-            if let Some(path) = path.filter(|_| is_fetched) {
-                self.site.listener.record(&path);
-            }
-            // The plain call fails too, at an address that is not here.
-            let is_here = url.contains(&format!(":{}/", self.site.listener.port()));
-            let said = match is_fetched {
-                true => "a page",
-                false if is_here || self.is_terse => "the address is refused",
-                false => "unknown host",
-            };
-            let content = json!([{"type": "text", "text": said}]);
-            Outcome::Result { result: json!({"content": content, "isError": !is_fetched}) }
-        }
-    }
-
-    /// A server that answers HTTP requests with a status and nothing else.
-    struct Closed(&'static str);
-
-    impl Target for Closed {
-        fn answer(&self, _: &Attempt) -> Outcome {
-            Outcome::Transport { why: format!("HTTP status {}", self.0) }
-        }
-    }
-
-    /// The part of a target that differs.
-    trait Target: Sync {
-        fn answer(&self, attempt: &Attempt) -> Outcome;
-    }
-
-    impl<T: Target> AttackTarget for T {
-        async fn call(&self, _: &str, attempt: &Attempt) -> Result<CallResult, String> {
-            let (latency, shown) = (Duration::ZERO, String::new());
-            Ok(CallResult { outcome: self.answer(attempt), latency, shown, is_alive: true })
-        }
-
-        async fn flood(
-            &self,
-            _: &str,
-            _: &Map<String, Value>,
-            _: usize,
-            _: Duration,
-        ) -> Result<(Flooded, String), String> {
-            Ok((Flooded::Answered, String::new()))
-        }
-
-        async fn rebind(&self) -> Rebound {
-            Rebound::NotApplicable("it has no address")
-        }
-    }
-
-    /// The results of the last of these attacks on a tool with the parameter `url`.
-    async fn attack(target: &impl Target, site: &CanarySite, ids: &[&str]) -> Vec<AttackResult> {
-        let schema = json!({"type": "object", "required": ["url"], "properties": {"url": {"type": "string"}}});
-        let tool = Definition::new(json!({"name": "get", "inputSchema": schema})).unwrap();
-        let mut runner = AttackRunner {
-            target,
-            site,
-            config: &Config::default(),
-            known: Some((&Successes::default(), &Surroundings::default())),
-            access: Access { is_local: true, has_loopback: true, has_secret: true },
-            shown: None,
-            deadline: Deadline::after(None),
-            memory: &mut Memory::default(),
-        };
-        let mut last = Vec::new();
-        for id in ids {
-            let attack = ATTACKS.iter().find(|attack| attack.id() == *id).unwrap();
-            last = runner.attack(&tool, attack).await;
-        }
-        last
-    }
-
-    /// The results of `ssrf-metadata`, first without and then after `ssrf-loopback`.
-    async fn results(ours: &'static str, is_terse: bool) -> Vec<AttackResult> {
-        let site = CanarySite::prepare(&[], false).await.unwrap();
-        let target = Fetcher { site: &site, ours, is_terse };
-        let mut found = attack(&target, &site, &["ssrf-metadata"]).await;
-        found.extend(attack(&target, &site, &["ssrf-loopback", "ssrf-metadata"]).await);
-        assert_eq!(found.len(), 2);
-        found
-    }
-
-    #[tokio::test]
-    async fn a_server_that_refuses_every_request_holds_nothing() {
-        let site = CanarySite::prepare(&[], false).await.unwrap();
-        for status in ["400 Bad Request", "403 Forbidden", "422 Unprocessable Content"] {
-            for id in ["ssrf-metadata", "command-injection", "absolute-path"] {
-                for result in attack(&Closed(status), &site, &[id]).await {
-                    let of = (status, &result.why);
-                    assert_eq!(result.status, AttackStatus::NotExecuted, "{id}: {of:?}");
-                }
-            }
-        }
-    }
-
-    #[tokio::test]
-    async fn metadata_is_held_by_a_tool_that_fetches_other_pages_of_this_machine() {
-        for ours in ["://127.0.0.1", "://[::ffff:"] {
-            for is_terse in [false, true] {
-                for result in results(ours, is_terse).await {
-                    assert_eq!(result.status, AttackStatus::Held, "{ours} {is_terse}: {result:?}");
-                }
-            }
-        }
-    }
-
-    #[tokio::test]
-    async fn metadata_is_not_executed_on_a_tool_that_calls_nothing_here() {
-        for result in results("://elsewhere", false).await {
-            assert_eq!(result.status, AttackStatus::NotExecuted, "{result:?}");
-            let why = result.why.unwrap_or_default();
-            assert!(why.contains("called no address of this machine"), "{why}");
-        }
+/// The evidence of a contact that came again.
+fn evidence(contact: Contact) -> Option<&'static str> {
+    match contact {
+        Contact::Silent => None,
+        Contact::Unreadable => Some(CALLED_OTHERWISE),
+        Contact::Page => Some(CALLED),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,8 +15,9 @@ use super::attempts::{Access, Attempt, Proof};
 use super::canary_site::CanarySite;
 use super::config::Config;
 use super::items::{HELD, item};
+use super::memory::Memory;
 use super::result::AttackResult;
-use super::runner::{AttackRunner, Memory};
+use super::runner::AttackRunner;
 use super::target::AttackTarget;
 use crate::observation::Outcome;
 use crate::probe::live::{CallResult, Flooded, Rebound};
@@ -96,11 +97,11 @@ impl AttackTarget for SimulatedServer<'_> {
                 let _ = std::fs::write(path, "");
                 None
             }
-            Some(Proof::Called(path)) => {
-                self.site.listener.record(path);
+            Some(Proof::Called(page)) => {
+                self.site.listener.record(&page.path());
                 None
             }
-            Some(Proof::Visited) => {
+            Some(Proof::Visited(_)) => {
                 self.site.listener.record("/");
                 None
             }

@@ -82,14 +82,38 @@ fn strings(value: &Value, into: &mut Vec<String>) {
 /// Returns whether the server withstood an attempt that proved nothing: it answered or refused it, or, if that is
 /// the only question, it still runs.
 pub(super) fn is_held(attempt: &Attempt, outcome: &Outcome) -> bool {
-    let is_overload =
-        attempt.proofs.iter().any(|proof| matches!(proof, Proof::Overrun | Proof::Ended));
     match outcome {
-        Outcome::Transport { why } => is_refused_by_http(why) || is_overload,
+        Outcome::Transport { why } => is_refused_by_http(why) || is_overload(attempt),
         // An answer that cannot be read, such as a deep value that comes back, is one of a server that runs.
-        Outcome::Invalid { .. } => is_overload,
+        Outcome::Invalid { .. } => is_overload(attempt),
         outcome => outcome.is_answer(),
     }
+}
+
+/// Returns whether an attempt is to end or block the server.
+pub(super) fn is_overload(attempt: &Attempt) -> bool {
+    attempt.proofs.iter().any(|proof| matches!(proof, Proof::Overrun | Proof::Ended))
+}
+
+/// The way in which a call that came to its end had no answer that can be read; none if it had one.
+pub(super) fn unanswered(outcome: &Outcome) -> Option<&'static str> {
+    match outcome {
+        Outcome::Invalid { .. } => Some("unreadable"),
+        Outcome::Transport { why } => match reaction::http_status(why) {
+            None => Some("failed connection"),
+            Some(status) if status.starts_with('4') => None,
+            // Those in front of a server that is down differ from one request to the next.
+            Some(status) if status.starts_with('5') => Some("HTTP status 5xx"),
+            Some(_) => Some("HTTP status without an answer"),
+        },
+        _ => None,
+    }
+}
+
+/// The failure of a call, so that two of them can be compared; none if it did not fail, or was not ended.
+pub(super) fn failure_of(outcome: &Outcome) -> Option<BTreeSet<String>> {
+    let unanswered = || Some(BTreeSet::from([unanswered(outcome)?.to_owned()]));
+    reaction::failure_of(outcome).or_else(unanswered)
 }
 
 /// The HTTP status of firewalls and servers that detect an attack. It may be about the sender too, so it is not a refusal
@@ -110,13 +134,8 @@ pub(super) fn is_refused_as_invalid(outcome: &Outcome) -> bool {
     }
 }
 
-/// The proof that an attempt worked. `since` is the number of earlier requests to the listener.
-pub(super) fn proven(
-    attempt: &Attempt,
-    called: &CallResult,
-    site: &CanarySite,
-    since: usize,
-) -> Option<String> {
+/// The proof that an attempt worked. Contacts with the listener that no number connects with it are not looked at here.
+pub(super) fn proven(attempt: &Attempt, called: &CallResult, site: &CanarySite) -> Option<String> {
     let outcome = &called.outcome;
     let text = reaction::text(outcome);
     attempt.proofs.iter().find_map(|proof| match proof {
@@ -128,19 +147,20 @@ pub(super) fn proven(
             find_encoded(&text, token).map(|how| format!("{what} is in the answer, {how}"))
         }
         Proof::Changed => site.change(),
-        Proof::Visited => site.listener.was_visited(since).then(|| CALLED.to_owned()),
+        Proof::Visited(_) => None,
         Proof::Overrun => overrun(outcome).or_else(|| ended(outcome)),
         Proof::Ended => ended(outcome),
     })
 }
 
-const CALLED: &str = "the listener on 127.0.0.1 was called";
+/// The evidence of a request to the listener.
+pub(super) const CALLED: &str = "the listener on 127.0.0.1 was called";
 
 /// A side effect that only this attempt can have had, whatever the answer is.
 pub(super) fn side_effect(proof: &Proof, site: &CanarySite) -> Option<String> {
     match proof {
         Proof::Mark(path) => path.exists().then(|| "the command made its file".to_owned()),
-        Proof::Called(path) => site.listener.was_called(path).then(|| CALLED.to_owned()),
+        Proof::Called(page) => site.listener.was_called(*page).then(|| CALLED.to_owned()),
         _ => None,
     }
 }

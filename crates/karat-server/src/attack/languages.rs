@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::attacks::Technique;
 use super::attempts::{Attempt, Planner, Proof, up};
+use super::pages::{Page, Place};
 use super::parameters::Parameter;
 use crate::probe::SECRET_NAME;
 use crate::probe::destructive_tools::is_in;
@@ -247,14 +248,13 @@ impl Planner<'_> {
                 add("reads an environment variable", &Action::Variable(SECRET_NAME), &proofs);
             }
             Technique::Loopback | Technique::Metadata | Technique::Redirect => {
-                let below = match technique {
-                    Technique::Loopback => "/loopback/",
-                    Technique::Metadata => "/latest/meta-data/iam/security-credentials/",
-                    _ => "/moved/",
+                let (asked, place) = match technique {
+                    Technique::Loopback => (Place::Loopback, Place::Loopback),
+                    Technique::Metadata => (Place::Credentials, Place::Credentials),
+                    _ => (Place::Moved, Place::Landed),
                 };
-                let (url, path) = self.address("127.0.0.1", below);
-                let called = path.replace("/moved/", "/landed/");
-                let proofs = || vec![Proof::Called(called.clone())];
+                let (url, page) = self.address("127.0.0.1", asked);
+                let proofs = || vec![Proof::Called(Page { place, ..page })];
                 add("fetches from this machine", &Action::Fetch(&url), &proofs);
             }
             _ => {}

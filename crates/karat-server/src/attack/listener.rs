@@ -1,8 +1,8 @@
-//! A listener on 127.0.0.1, and on ::1 if possible, that records requests. Only an attack that worked
-//! makes a server send one.
+//! A listener on 127.0.0.1, and on ::1 if possible, that records connections and requests. Only an attack that worked
+//! makes a server send a request with the number of an attempt.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use karat_io::task;
@@ -11,24 +11,43 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
-/// The size of a request head, the time limit for it, and the number of requests that are recorded.
+use super::pages::{Page, Place, Requested, landing};
+
+/// The size of a request head, the time limit for it, and the number of connections that are recorded.
 const MAX_HEAD: usize = 8 << 10;
 const TIMEOUT: Duration = Duration::from_secs(5);
-const MAX_RECORDED: usize = 10_000;
+const MAX_RECORDED: usize = 100_000;
 /// Connections at a time, and the time after a failure to accept one.
 const MAX_CONNECTIONS: usize = 128;
 const PAUSE: Duration = Duration::from_millis(100);
-/// The beginning of the paths that are redirected.
-pub(super) const REDIRECTING: &str = "/moved/";
-/// The beginnings of the paths that attempts ask for.
-const EXPECTED: [&str; 6] =
-    ["/loopback/", REDIRECTING, "/landed/", "/latest/", "/computeMetadata/", "/orders"];
+
+/// The bytes that came through a connection so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Received {
+    Nothing,
+    /// Bytes that are not an HTTP request, such as the start of TLS.
+    Unreadable,
+    Request(Requested),
+}
+
+/// A contact without the number of an attempt, the weakest first. It may come from anything that found the port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Contact {
+    /// A connection through which nothing was sent.
+    Silent,
+    /// A connection through which something was sent that is not a plain HTTP request.
+    Unreadable,
+    /// A request for a page that the tool chose.
+    Page,
+}
+
+type Connections = Mutex<Vec<Received>>;
 
 /// The listener.
 pub(super) struct CanaryListener {
     port: u16,
     page_token: String,
-    calls: Arc<Mutex<Vec<String>>>,
+    connections: Arc<Connections>,
     tasks: Vec<JoinHandle<()>>,
 }
 
@@ -40,13 +59,14 @@ impl CanaryListener {
     ) -> std::io::Result<CanaryListener> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let port = listener.local_addr()?.port();
-        let calls = Arc::new(Mutex::new(Vec::new()));
+        let connections = Arc::default();
         let page = format!("{page_token}\n{orders}");
-        let mut tasks = vec![task::spawn(serve(listener, port, page.clone(), Arc::clone(&calls)))];
+        let mut tasks =
+            vec![task::spawn(serve(listener, port, page.clone(), Arc::clone(&connections)))];
         if let Ok(listener) = TcpListener::bind((Ipv6Addr::LOCALHOST, port)).await {
-            tasks.push(task::spawn(serve(listener, port, page, Arc::clone(&calls))));
+            tasks.push(task::spawn(serve(listener, port, page, Arc::clone(&connections))));
         }
-        Ok(CanaryListener { port, page_token, calls, tasks })
+        Ok(CanaryListener { port, page_token, connections, tasks })
     }
 
     /// Returns whether it listens on ::1 too.
@@ -64,39 +84,46 @@ impl CanaryListener {
     }
 
     /// Records a simulated request.
-    pub(super) fn record(&self, path: &str) {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
+    pub(super) fn record(&self, target: &str) {
+        let received = Requested::read(target).map_or(Received::Unreadable, Received::Request);
+        lock(&self.connections).push(received);
     }
 
-    /// Returns whether this path was requested, or one that continues it.
-    pub(super) fn was_called(&self, path: &str) -> bool {
-        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        // The paths end in a number, and with more digits it is another number.
-        let fits = |rest: &str| !rest.starts_with(|c: char| c.is_ascii_digit());
-        calls.iter().any(|call| call.strip_prefix(path).is_some_and(fits))
+    /// Records a simulated connection through which nothing is sent.
+    #[cfg(test)]
+    pub(super) fn record_silence(&self) {
+        lock(&self.connections).push(Received::Nothing);
     }
 
-    /// Returns whether there was a request, apart from the first `since`, for a path with this start. A connection
-    /// without a path, such as one of a client that speaks TLS, shows nothing of what would be asked for.
-    pub(super) fn was_asked(&self, since: usize, start: &str) -> bool {
-        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        calls.iter().skip(since).any(|call| call.starts_with(start))
+    /// Returns whether the page was requested, or one that a tool derived from its address.
+    pub(super) fn was_called(&self, page: Page) -> bool {
+        let requested = Requested { place: page.place, number: Some(page.number) };
+        lock(&self.connections).contains(&Received::Request(requested))
     }
 
-    /// The number of requests.
-    pub(super) fn count(&self) -> usize {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).len()
-    }
-
-    /// Returns whether there was a request, apart from the first `since`, for a path that no attempt asks for:
-    /// the tool chose it.
-    pub(super) fn was_visited(&self, since: usize) -> bool {
-        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = |call: &String| {
-            call.starts_with('/') && !EXPECTED.iter().any(|start| call.starts_with(start))
+    /// The strongest contact without a number, apart from the first `since` connections. Requests count that are for
+    /// these places, and connections without a request if these include pages that no attempt asks for.
+    pub(super) fn contact(&self, since: usize, places: &[Place]) -> Option<Contact> {
+        let is_anywhere = places.contains(&Place::Other);
+        let contact = |received: &Received| match received {
+            Received::Nothing if is_anywhere => Some(Contact::Silent),
+            Received::Unreadable if is_anywhere => Some(Contact::Unreadable),
+            Received::Request(Requested { place, number: None }) if places.contains(place) => {
+                Some(Contact::Page)
+            }
+            _ => None,
         };
-        calls.iter().skip(since).any(own)
+        lock(&self.connections).iter().skip(since).filter_map(contact).max()
     }
+
+    /// The number of connections.
+    pub(super) fn count(&self) -> usize {
+        lock(&self.connections).len()
+    }
+}
+
+fn lock(connections: &Connections) -> MutexGuard<'_, Vec<Received>> {
+    connections.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Drop for CanaryListener {
@@ -105,7 +132,7 @@ impl Drop for CanaryListener {
     }
 }
 
-async fn serve(listener: TcpListener, port: u16, page: String, calls: Arc<Mutex<Vec<String>>>) {
+async fn serve(listener: TcpListener, port: u16, page: String, connections: Arc<Connections>) {
     let page = Arc::new(page);
     let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
@@ -115,9 +142,22 @@ async fn serve(listener: TcpListener, port: u16, page: String, calls: Arc<Mutex<
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        let (page, calls) = (Arc::clone(&page), Arc::clone(&calls));
+        let at = {
+            let mut connections = lock(&connections);
+            let at = connections.len();
+            if at < MAX_RECORDED {
+                connections.push(Received::Nothing);
+            }
+            at
+        };
+        let (page, connections) = (Arc::clone(&page), Arc::clone(&connections));
         task::spawn(async move {
-            let _ = tokio::time::timeout(TIMEOUT, answer(stream, port, &page, &calls)).await;
+            let note = |received: Received| {
+                if let Some(known) = lock(&connections).get_mut(at) {
+                    *known = received;
+                }
+            };
+            let _ = tokio::time::timeout(TIMEOUT, answer(stream, port, &page, note)).await;
             drop(permit);
         });
     }
@@ -127,7 +167,7 @@ async fn answer(
     mut stream: TcpStream,
     port: u16,
     page: &str,
-    calls: &Mutex<Vec<String>>,
+    note: impl Fn(Received),
 ) -> std::io::Result<()> {
     let mut head = Vec::new();
     let mut block = [0; 1024];
@@ -136,18 +176,19 @@ async fn answer(
             0 => break,
             read => head.extend_from_slice(&block[..read]),
         }
-    }
-    let head = String::from_utf8_lossy(&head);
-    let path = head.split_whitespace().nth(1).unwrap_or_default();
-    {
-        let mut calls = calls.lock().unwrap_or_else(PoisonError::into_inner);
-        if calls.len() < MAX_RECORDED {
-            calls.push(path.to_owned());
+        note(Received::Unreadable);
+        // A client that speaks something else waits for an answer that it would never get.
+        if !head.first().is_some_and(u8::is_ascii_uppercase) {
+            return stream.shutdown().await;
         }
     }
-    let answer = match path.strip_prefix(REDIRECTING) {
-        Some(rest) => format!(
-            "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:{port}/landed/{rest}\r\n\
+    let head = String::from_utf8_lossy(&head);
+    let target = head.split_whitespace().nth(1).unwrap_or_default();
+    let Some(requested) = Requested::read(target) else { return stream.shutdown().await };
+    note(Received::Request(requested));
+    let answer = match landing(target) {
+        Some(path) => format!(
+            "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:{port}{path}\r\n\
              Content-Length: 0\r\nConnection: close\r\n\r\n"
         ),
         None => format!(
@@ -173,42 +214,60 @@ mod tests {
         page
     }
 
+    const ANY: &[Place] = &[Place::Loopback, Place::Moved, Place::Other];
+
+    async fn send(port: u16, bytes: &[u8]) {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
+        stream.write_all(bytes).await.unwrap();
+        // The listener may close the connection with bytes unread.
+        let _ = stream.shutdown().await;
+        let _ = stream.read_to_end(&mut Vec::new()).await;
+    }
+
     #[tokio::test]
     async fn requests_are_recorded_and_redirects_lead_back_to_the_listener() {
         let listener = CanaryListener::listen("token".to_owned(), "orders").await.unwrap();
-        assert!(!listener.was_called("/a"));
-        assert!(get(listener.port(), "/a").await.contains("token\norders"));
-        assert!(listener.was_called("/a"));
-        let moved = get(listener.port(), "/moved/7").await;
-        assert!(
-            moved.contains(&format!("Location: http://127.0.0.1:{}/landed/7", listener.port()))
-        );
-        assert!(!listener.was_called("/landed/7"));
+        let (page, moved) =
+            (Page { place: Place::Loopback, number: 7 }, Page { place: Place::Moved, number: 7 });
+        assert!(!listener.was_called(page));
+        assert!(get(listener.port(), &page.path()).await.contains("token\norders"));
+        assert!(listener.was_called(page) && !listener.was_called(moved));
+        let answer = get(listener.port(), &moved.path()).await;
+        let landed = Page { place: Place::Landed, number: 7 };
+        let to = format!("Location: http://127.0.0.1:{}{}\r", listener.port(), landed.path());
+        assert!(answer.contains(&to), "{answer}");
+        assert!(listener.was_called(moved) && !listener.was_called(landed));
     }
 
     #[tokio::test]
-    async fn a_connection_without_a_path_asks_for_nothing() {
+    async fn a_connection_without_a_request_differs_from_one_with_a_request() {
         let listener = CanaryListener::listen("token".to_owned(), "orders").await.unwrap();
-        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, listener.port())).await.unwrap();
-        // The start of a TLS handshake, and the end of the connection.
-        stream.write_all(b"\x16\x03\x01 \x02\x00").await.unwrap();
-        stream.shutdown().await.unwrap();
-        let _ = stream.read_to_end(&mut Vec::new()).await;
-        assert_eq!(listener.count(), 1);
-        assert!(!listener.was_asked(0, "/"));
-        get(listener.port(), "/moved/7").await;
-        assert!(listener.was_asked(1, "/") && listener.was_asked(1, REDIRECTING));
-        assert!(!listener.was_asked(2, "/") && !listener.was_asked(0, "/landed/"));
+        assert_eq!(listener.contact(0, ANY), None);
+        send(listener.port(), b"").await;
+        assert_eq!(listener.contact(0, ANY), Some(Contact::Silent));
+        // The starts of TLS and of HTTP/2.
+        for bytes in [&b"\x16\x03\x01 \x02\x00"[..], b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"] {
+            let since = listener.count();
+            send(listener.port(), bytes).await;
+            assert_eq!(listener.contact(since, ANY), Some(Contact::Unreadable));
+            assert_eq!(listener.contact(since, &[Place::Loopback]), None);
+        }
+        assert_eq!(listener.count(), 3);
     }
 
     #[tokio::test]
-    async fn paths_that_a_tool_extends_or_chooses_are_recognized() {
+    async fn a_page_with_the_number_of_an_attempt_is_not_a_contact_of_another_one() {
         let listener = CanaryListener::listen("token".to_owned(), "orders").await.unwrap();
+        let page = |number| Page { place: Place::Loopback, number };
         get(listener.port(), "/loopback/12/status").await;
-        assert!(listener.was_called("/loopback/12") && !listener.was_called("/loopback/1"));
-        assert!(!listener.was_visited(0));
+        assert!(listener.was_called(page(12)) && !listener.was_called(page(1)));
+        assert_eq!(listener.contact(0, ANY), None);
         let before = listener.count();
         get(listener.port(), "/status").await;
-        assert!(listener.was_visited(before) && !listener.was_visited(listener.count()));
+        assert_eq!(listener.contact(before, ANY), Some(Contact::Page));
+        assert_eq!(listener.contact(before, &[Place::Loopback]), None);
+        get(listener.port(), "/loopback/status").await;
+        assert_eq!(listener.contact(before, &[Place::Loopback]), Some(Contact::Page));
+        assert_eq!(listener.contact(listener.count(), ANY), None);
     }
 }

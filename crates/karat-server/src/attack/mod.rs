@@ -18,12 +18,17 @@ mod items;
 mod judgement;
 mod languages;
 mod listener;
+mod memory;
+mod pages;
 pub(crate) mod parameters;
+mod plain;
 pub mod reach;
 mod result;
 mod runner;
 mod score;
 mod target;
+mod tried;
+mod unproven;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -52,8 +57,9 @@ use self::attempts::Access;
 use self::canary_site::CanarySite;
 pub use self::config::{Config, TIME_LIMIT};
 pub(crate) use self::languages::runs_programs;
+use self::memory::Memory;
 pub use self::result::AttackResult;
-use self::runner::{AttackRunner, Memory};
+use self::runner::AttackRunner;
 pub use self::score::{findings, tally};
 use crate::probe::SECRET_NAME;
 use crate::probe::known_inputs::Successes;
@@ -63,8 +69,6 @@ use crate::probe::{self, Rule};
 use crate::suggest::inputs::Surroundings;
 use crate::system::Target;
 
-/// The time for late proofs at the end of a run.
-const LATE: Duration = Duration::from_millis(300);
 /// The time for a server to clean up that is ended with a call under way.
 const GRACE: Duration = Duration::from_secs(3);
 
@@ -325,8 +329,8 @@ impl Evaluation for Attack {
         questions: &Questions<Attack>,
         outcomes: &mut Vec<Outcome<Vec<AttackResult>>>,
     ) -> Result<Facts, EvalError> {
-        tokio::time::sleep(LATE).await;
-        let AttackSystem { live, site, access, skipped, unused, is_late, memory, .. } = system;
+        let AttackSystem { live, site, access, skipped, unused, is_late, memory, config, .. } =
+            system;
         let memory = memory.lock().await;
         // What the time limit left out is left out of the controls too: they must not take longer than the run.
         let is_made = |outcome: &&Outcome<Vec<AttackResult>>| match &outcome.outcome {
@@ -342,22 +346,19 @@ impl Evaluation for Attack {
             .filter(|(id, _)| made.contains(id))
             .map(|(_, question)| (question.tool.clone(), question.attack))
             .collect();
-        for outcome in outcomes {
-            let Kept::Answer(results) = &mut outcome.outcome else { continue };
-            let may_be_late = |one: &&mut AttackResult| {
-                matches!(one.status, AttackStatus::Held | AttackStatus::NotExecuted)
-            };
-            for result in results.iter_mut().filter(may_be_late) {
-                if let Some(evidence) = memory.late_evidence(&result.id(), site) {
-                    result.status = AttackStatus::Broken;
-                    result.evidence = Some(evidence);
-                    (result.why, result.has_stopped) = (None, false);
-                } else if result.status == AttackStatus::Held
-                    && let Some(why) = memory.doubt(result)
-                {
-                    result.status = AttackStatus::NotExecuted;
-                    result.why = Some(why);
-                }
+        let mut unproven: Vec<&mut AttackResult> = outcomes.iter_mut().flat_map(unproven).collect();
+        let ids = unproven.iter().map(|result| result.id()).collect();
+        let _ = tokio::time::timeout(memory.wait_for(&ids), config.stop.made()).await;
+        for result in &mut unproven {
+            if let Some(evidence) = memory.late_evidence(&result.id(), site) {
+                result.status = AttackStatus::Broken;
+                result.evidence = Some(evidence);
+                (result.why, result.has_stopped) = (None, false);
+            } else if result.status == AttackStatus::Held
+                && let Some(why) = memory.doubt(result)
+            {
+                result.status = AttackStatus::NotExecuted;
+                result.why = Some(why);
             }
         }
         let controls = controls::run(&made, site, *access).await;
@@ -369,6 +370,18 @@ impl Evaluation for Attack {
 
     fn score(observed: &Observations<'_, Attack>) -> Result<Scored, EvalError> {
         score::score(observed)
+    }
+}
+
+/// The results that a late proof may change.
+fn unproven(outcome: &mut Outcome<Vec<AttackResult>>) -> Vec<&mut AttackResult> {
+    match &mut outcome.outcome {
+        Kept::Answer(results) => {
+            let is_proven =
+                |status| matches!(status, AttackStatus::Broken | AttackStatus::NotJudged);
+            results.iter_mut().filter(|one| !is_proven(one.status)).collect()
+        }
+        Kept::Failure { .. } => Vec::new(),
     }
 }
 

@@ -8,7 +8,7 @@ use karat_core::observed::{self, AttackStatus, Observed};
 use karat_core::report::{Item, Report};
 use serde::Serialize;
 
-use super::attempts::{PURPOSE, RUNS_ANYTHING};
+use super::attempts::{NO_PARAMETER, PURPOSE, RUNS_ANYTHING};
 use super::score::CUT_SHORT;
 
 /// The attacks that show it.
@@ -21,6 +21,9 @@ pub const REACHING: [&str; 6] = [
     "command-injection",
 ];
 
+/// The reason where no tool could be tried.
+const NOT_TAKEN: &str = "no called tool takes them as a parameter";
+
 /// Something outside of a server, and whether its tools lead there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Reach {
@@ -32,6 +35,9 @@ pub struct Reach {
     pub is_tried: bool,
     /// True if the time ran out before every tool was tried.
     pub is_cut_short: bool,
+    /// The reason for which it is not known whether a tool leads there; none if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undefined: Option<String>,
 }
 
 /// The things by the results of a run of [`REACHING`].
@@ -43,16 +49,16 @@ pub fn of(report: &Report) -> Vec<Reach> {
         ("commands", &REACHING[5..]),
     ];
     let is_cut_short = report.warnings.iter().any(|warning| warning == CUT_SHORT);
-    let reach = |(what, attacks): &(&'static str, &[&str])| Reach {
-        is_cut_short,
-        ..reach(what, attacks, &report.items)
+    let reach = |(what, attacks): &(&'static str, &[&str])| {
+        reach(what, attacks, &report.items, is_cut_short)
     };
     things.iter().map(reach).collect()
 }
 
-fn reach(what: &'static str, attacks: &[&str], items: &[Item]) -> Reach {
+fn reach(what: &'static str, attacks: &[&str], items: &[Item], is_cut_short: bool) -> Reach {
     let mut through = BTreeSet::new();
     let mut is_tried = false;
+    let mut reasons = Vec::new();
     for item in items {
         let Some(attack) = item.tags.get("attack").filter(|id| attacks.contains(&id.as_str()))
         else {
@@ -69,9 +75,20 @@ fn reach(what: &'static str, attacks: &[&str], items: &[Item]) -> Reach {
             _ if attack == "command-injection" => through.extend(made_for(observed)),
             _ => {}
         }
+        reasons.extend(observed.why.iter().chain(observed.tools.keys()));
     }
     let is_tried = is_tried || !through.is_empty();
-    Reach { what, is_tried, is_cut_short: false, through: through.into_iter().collect() }
+    let undefined = (!is_tried).then(|| match is_cut_short {
+        true => CUT_SHORT.to_owned(),
+        false => why_unknown(&reasons),
+    });
+    Reach { what, is_tried, is_cut_short, undefined, through: through.into_iter().collect() }
+}
+
+/// The first of the reasons that is about a tool that could lead there.
+fn why_unknown(reasons: &[&String]) -> String {
+    let telling = reasons.iter().find(|reason| reason.as_str() != NO_PARAMETER);
+    telling.map_or_else(|| NOT_TAKEN.to_owned(), |reason| (*reason).clone())
 }
 
 /// The tools whose purpose an attack is, or that run what another parameter says.
@@ -122,12 +139,39 @@ mod tests {
             purpose,
         ];
         let found = |what, attacks: &[&str]| {
-            let Reach { through, is_tried, .. } = reach(what, attacks, &items);
+            let Reach { through, is_tried, undefined, .. } = reach(what, attacks, &items, false);
+            assert_eq!(undefined.is_none(), is_tried, "{what}: {undefined:?}");
             (through, is_tried)
         };
         assert_eq!(found("files", &REACHING[..2]), (vec!["read.path".to_owned()], true));
         assert_eq!(found("environment", &REACHING[2..4]), (vec![], false));
         assert_eq!(found("addresses", &REACHING[4..5]), (vec![], true));
         assert_eq!(found("commands", &REACHING[5..]), (vec!["run".to_owned()], true));
+    }
+
+    #[test]
+    fn each_unknown_reach_has_its_own_reason() {
+        let with = |attack: &str, status: AttackStatus, why: &str| {
+            let mut item = result(attack, "fetch", "url", status);
+            let Some(Observed::Attack(observed)) = &mut item.observed else { panic!() };
+            match status {
+                AttackStatus::NotApplicable => {
+                    observed.tools = BTreeMap::from([(why.to_owned(), vec!["fetch".to_owned()])]);
+                }
+                _ => observed.why = Some(why.to_owned()),
+            }
+            item
+        };
+        let items = [
+            with("absolute-path", AttackStatus::NotApplicable, NO_PARAMETER),
+            with("secret-file", AttackStatus::NotExecuted, "fetch fails"),
+            with("ssrf-loopback", AttackStatus::NotApplicable, NO_PARAMETER),
+        ];
+        let why =
+            |attacks: &[&str], is_cut_short| reach("", attacks, &items, is_cut_short).undefined;
+        assert_eq!(why(&REACHING[..2], false).as_deref(), Some("fetch fails"));
+        assert_eq!(why(&REACHING[2..4], false).as_deref(), Some(NOT_TAKEN));
+        assert_eq!(why(&REACHING[4..5], false).as_deref(), Some(NOT_TAKEN));
+        assert_eq!(why(&REACHING[4..5], true).as_deref(), Some(CUT_SHORT));
     }
 }

@@ -29,14 +29,16 @@ const CONVENTIONS: [(&str, &str); 7] = [
     (
         "broken",
         "proven by a canary: a token in the answer (plain, base64, hexadecimal or reversed), a file \
-         that was made, or changed outside the root, a request to the listener, a product that was \
-         computed, an answer that is too large or missing",
+         that was made, or changed outside the root, a call of the listener under the number of the attempt \
+         or, without it, each time that the attempt is made, a product that was computed, an answer that is \
+         too large or missing",
     ),
     ("held", "at least one attempt was answered, and no canary was touched"),
     (
         "not_executed",
         "no attempt was answered, the server was lost, it refuses even plain arguments of the tool \
-         as invalid, or the tool fails alike with and without the attack",
+         as invalid, the tool fails alike with and without the attack, or a contact with the listener \
+         proves nothing",
     ),
     (
         "not_applicable",

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::common::served::Served;
 use crate::common::{Ran, Scratch};
 
 /// Runs a command of `karat server` on `fixtures/reader.py`.
@@ -107,6 +108,129 @@ fn an_unknown_reach_has_its_reason_in_json() {
     assert!(unknown["reach_undefined"].as_str().is_some_and(|why| !why.is_empty()), "{unknown}");
     let known = scanned(&["fetch", "100000"]);
     assert!(known["reach"].is_array() && known.get("reach_undefined").is_none(), "{known}");
+}
+
+#[test]
+fn one_unknown_reach_among_others_has_its_own_reason_in_json() {
+    let scratch = Scratch::new();
+    let server = scratch.server(
+        "tools:
+  - name: count_rows
+    description: Counts rows
+    inputSchema: {type: object, properties: {table: {type: integer}}, required: [table]}
+    do: [{text: '7'}]
+",
+    );
+    let scan = ["server", "scan", "--json", "--time-limit", "5", "--"];
+    let ran = scratch.karat(&[&scan, &server[..]].concat());
+    let found = serde_json::from_str::<Value>(&ran.stdout).unwrap();
+    let [files, variables, addresses, commands] = found["reach"].as_array().unwrap().as_slice()
+    else {
+        panic!("{found}")
+    };
+    for unknown in [files, addresses, commands] {
+        assert_eq!(unknown["is_tried"], false, "{found}");
+        assert_eq!(unknown["undefined"], "no called tool takes them as a parameter", "{found}");
+    }
+    assert_eq!(variables["is_tried"], true, "{found}");
+    assert!(variables.get("undefined").is_none(), "{found}");
+}
+
+/// Runs a command of `karat server` on `fixtures/caller.py`.
+fn on_caller(scratch: &Scratch, command: &[&str], how: &[&str]) -> Ran {
+    let server = scratch.write("caller.py", include_str!("../fixtures/caller.py"));
+    let words = [&["server"], command, &["--", "python3", server.to_str().unwrap()], how];
+    scratch.karat(&words.concat())
+}
+
+const ON_ADDRESSES: &[&str] = &[
+    "attack",
+    "--json",
+    "--case",
+    "ssrf-loopback",
+    "--case",
+    "ssrf-metadata",
+    "--case",
+    "ssrf-redirect",
+];
+
+#[test]
+fn a_tool_that_calls_another_page_of_an_address_is_broken() {
+    for how in [&["joined"] as &[&str], &["sibling"], &["folder"], &["late", "0.8"]] {
+        let scratch = Scratch::new();
+        let found = statuses(&on_caller(&scratch, ON_ADDRESSES, how).expect(1));
+        for attack in ["ssrf-loopback", "ssrf-metadata", "ssrf-redirect"] {
+            let status = &found[&format!("{attack}/load_page/url")];
+            assert_eq!(status.0, "broken", "{how:?}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn a_scan_names_the_tool_that_calls_another_page_of_an_address() {
+    let scratch = Scratch::new();
+    let scanned = on_caller(&scratch, &["scan", "--time-limit", "30"], &["joined"]);
+    let said = "addresses on this machine: yes, through load_page.url";
+    assert!(scanned.stdout.contains(said), "{}", scanned.stdout);
+}
+
+#[test]
+fn a_contact_without_a_request_holds_no_attack_on_addresses() {
+    let scratch = Scratch::new();
+    let found = statuses(&on_caller(&scratch, ON_ADDRESSES, &["tls"]).expect(1));
+    assert_eq!(found["ssrf-loopback/load_page/url"].0, "broken", "{found:?}");
+    for attack in ["ssrf-metadata", "ssrf-redirect"] {
+        assert_eq!(found[&format!("{attack}/load_page/url")].0, "not_executed", "{found:?}");
+    }
+    let ran = on_caller(&scratch, ON_ADDRESSES, &["connect"]).expect(3);
+    assert!(ran.stderr.contains("connects to an address of this machine"), "{}", ran.stderr);
+}
+
+/// Attacks a server over HTTP by overloads; its tool has these steps.
+fn overloaded(steps: &str) -> Ran {
+    let server = Served::start(&format!(
+        "tools:
+  - name: say
+    description: Says a text
+    inputSchema: {{type: object, properties: {{text: {{type: string}}}}, required: [text]}}
+    do: [{steps}]
+"
+    ));
+    let attack =
+        ["server", "attack", "--json", "--class", "denial-of-service", "--flood", "5", "--url"];
+    Scratch::new().karat(&[&attack[..], &[&server.url]].concat())
+}
+
+#[test]
+fn a_server_that_answers_no_call_over_http_is_neither_broken_nor_held_by_an_overload() {
+    let page =
+        r#"{http: "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 5\r\n\r\nhello"}"#;
+    for steps in
+        ["{status: 500 Internal Server Error}", "{status: 503 Busy}", "{status: 302 Found}", page]
+    {
+        let ran = overloaded(steps).expect(3);
+        assert!(ran.stderr.contains("nothing was executed"), "{steps}: {}", ran.stderr);
+        assert!(ran.stderr.contains("in the same words"), "{steps}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_status_that_only_a_huge_input_gets_is_judged() {
+    let of_huge = |status: &str| {
+        let steps = format!("{{status: {status}}}");
+        overloaded(&format!(
+            "{{when: {{bytes_above: 1000000, then: [{steps}], otherwise: [{{text: fine}}]}}}}"
+        ))
+    };
+    let broken = statuses(&of_huge("500 Internal Server Error").expect(1));
+    assert_eq!(broken["huge-input/say/text"].0, "broken", "{broken:?}");
+    for rest in ["deep-input/say/text", "request-flood/say"] {
+        assert_eq!(broken[rest].0, "held", "{broken:?}");
+    }
+    let held = statuses(&of_huge("413 Content Too Large").expect(0));
+    for attack in ["huge-input/say/text", "deep-input/say/text", "request-flood/say"] {
+        assert_eq!(held[attack].0, "held", "{held:?}");
+    }
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! Attempts to have the server call this machine, in every spelling of its address.
 
 use super::{Attempt, Planner, Proof};
+use crate::attack::pages::{Page, Place};
 use crate::attack::parameters::Parameter;
 
 impl Planner<'_> {
-    /// An address of the listener with a path that no other attempt has.
-    pub(in crate::attack) fn address(&self, host: &str, path: &str) -> (String, String) {
-        let path = format!("{path}{}", self.site.number());
-        (format!("http://{host}:{}{path}", self.site.listener.port()), path)
+    /// The address of a page of the listener that no other attempt asks for.
+    pub(in crate::attack) fn address(&self, host: &str, place: Place) -> (String, Page) {
+        let page = Page { place, number: self.site.number() };
+        (format!("http://{host}:{}{}", self.site.listener.port(), page.path()), page)
     }
 
     /// The spellings of this machine's own address: a filter may know some of them only.
@@ -29,62 +30,80 @@ impl Planner<'_> {
     }
 
     pub(super) fn loopbacks(&self, parameter: &Parameter) -> Vec<Attempt> {
-        let hosts = self.hosts();
-        let mut found = Vec::new();
-        for (about, host) in hosts {
-            let (url, path) = self.address(host, "/loopback/");
-            // Some tools take only the host from an address.
-            let proofs = vec![Proof::Called(path), Proof::Visited];
-            found.push(self.sent(parameter, about, url, proofs));
-        }
-        found.extend(self.without_scheme(parameter, "/loopback/", &|path| path));
+        let mut found = self.on_each_host(parameter, None, Place::Loopback, EVERYWHERE);
+        found.extend(self.without_scheme(parameter, Place::Loopback, EVERYWHERE));
         if parameter.is_host() {
             let host = format!("127.0.0.1:{}", self.site.listener.port());
-            found.push(self.sent(parameter, "loopback as a host", host, vec![Proof::Visited]));
+            let proofs = vec![Proof::Visited(EVERYWHERE)];
+            found.push(self.sent(parameter, "loopback as a host", host, proofs));
         }
         found
+    }
+
+    pub(super) fn metadata(&self, parameter: &Parameter) -> Vec<Attempt> {
+        let about = Some(METADATA_STAND_IN);
+        let mut found = self.on_each_host(parameter, about, Place::Credentials, METADATA);
+        let (url, page) = self.address("127.0.0.1", Place::Accounts);
+        let accounts = self.sent(parameter, METADATA_STAND_IN, url, proofs(page, METADATA));
+        found.insert(1, accounts);
+        found.extend(self.without_scheme(parameter, Place::Credentials, METADATA));
+        found
+    }
+
+    pub(super) fn redirects(&self, parameter: &Parameter) -> Vec<Attempt> {
+        let mut found = self.on_each_host(parameter, Some("a redirect"), Place::Moved, LANDED);
+        found.extend(self.without_scheme(parameter, Place::Moved, LANDED));
+        found
+    }
+
+    /// An attempt for each spelling of this machine's address, described by the spelling unless `about` is given.
+    fn on_each_host(
+        &self,
+        parameter: &Parameter,
+        about: Option<&str>,
+        place: Place,
+        places: &'static [Place],
+    ) -> Vec<Attempt> {
+        let attempt = |(spelling, host): &(&str, &str)| {
+            let (url, page) = self.address(host, place);
+            self.sent(parameter, about.unwrap_or(spelling), url, proofs(page, places))
+        };
+        self.hosts().iter().map(attempt).collect()
     }
 
     /// The same without a scheme, for tools that add it themselves.
     fn without_scheme(
         &self,
         parameter: &Parameter,
-        path: &str,
-        called: &dyn Fn(String) -> String,
+        place: Place,
+        places: &'static [Place],
     ) -> Option<Attempt> {
         if !parameter.is_host() {
             return None;
         }
-        let (url, path) = self.address("127.0.0.1", path);
+        let (url, page) = self.address("127.0.0.1", place);
         let text = url.trim_start_matches("http://").to_owned();
-        let proofs = vec![Proof::Called(called(path))];
-        Some(self.sent(parameter, "loopback with a path", text, proofs))
+        Some(self.sent(parameter, "loopback with a path", text, proofs(page, places)))
     }
+}
 
-    pub(super) fn metadata(&self, parameter: &Parameter) -> Vec<Attempt> {
-        let paths = [
-            "/latest/meta-data/iam/security-credentials/",
-            "/computeMetadata/v1/instance/service-accounts/default/",
-        ];
-        let attempt = |host: &str, path: &str| {
-            let (url, path) = self.address(host, path);
-            self.sent(parameter, "a stand-in for metadata", url, vec![Proof::Called(path)])
-        };
-        let hosts = self.hosts();
-        let mut found: Vec<Attempt> = paths.iter().map(|path| attempt("127.0.0.1", path)).collect();
-        found.extend(hosts.iter().skip(1).map(|(_, host)| attempt(host, paths[0])));
-        found.extend(self.without_scheme(parameter, paths[0], &|path| path));
-        found
-    }
+/// The places whose pages show an attack also if the tool left the number out of the address.
+const EVERYWHERE: &[Place] = &[
+    Place::Loopback,
+    Place::Credentials,
+    Place::Accounts,
+    Place::Moved,
+    Place::Landed,
+    Place::Orders,
+    Place::Other,
+];
+const METADATA: &[Place] = &[Place::Credentials, Place::Accounts];
+const LANDED: &[Place] = &[Place::Landed];
 
-    pub(super) fn redirects(&self, parameter: &Parameter) -> Vec<Attempt> {
-        let landed = |path: String| path.replace("/moved/", "/landed/");
-        let attempt = |(_, host): &(&str, &str)| {
-            let (url, path) = self.address(host, "/moved/");
-            self.sent(parameter, "a redirect", url, vec![Proof::Called(landed(path))])
-        };
-        let mut found: Vec<Attempt> = self.hosts().iter().map(attempt).collect();
-        found.extend(self.without_scheme(parameter, "/moved/", &landed));
-        found
-    }
+const METADATA_STAND_IN: &str = "a stand-in for metadata";
+
+/// The proofs that a page was asked for, or the one that it redirects to.
+fn proofs(page: Page, places: &'static [Place]) -> Vec<Proof> {
+    let place = if page.place == Place::Moved { Place::Landed } else { page.place };
+    vec![Proof::Called(Page { place, ..page }), Proof::Visited(places)]
 }

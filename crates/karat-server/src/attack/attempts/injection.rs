@@ -1,6 +1,7 @@
 //! Attempts to have input executed: as a command, an option, a query or a template, or as instructions to a model.
 
 use super::{Attempt, Planner, Proof};
+use crate::attack::pages::Place;
 use crate::attack::parameters::Parameter;
 
 /// The numbers of columns that a second query is tried with.
@@ -70,7 +71,7 @@ impl Planner<'_> {
             || vec![Proof::Token("the text with instructions", self.site.relay_token.clone())];
         let mut found = Vec::new();
         if parameter.is_url() {
-            let url = format!("http://127.0.0.1:{}/orders", self.site.listener.port());
+            let (url, _) = self.address("127.0.0.1", Place::Orders);
             found.push(self.sent(parameter, "a page with instructions", url, proof()));
         }
         if let Some(planted) = self.site.in_root().filter(|_| parameter.is_path()) {

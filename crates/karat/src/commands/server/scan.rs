@@ -256,7 +256,10 @@ fn reach_rows(server: &ServerSpec, reached: &Result<Vec<Reach>, String>) -> Stri
                             format!("{what}: unknown; timed out")
                         }
                         ([], false) => {
-                            format!("{what}: unknown; no called tool takes them as a parameter")
+                            format!(
+                                "{what}: unknown; {}",
+                                thing.undefined.as_deref().unwrap_or("not tried")
+                            )
                         }
                         (through, _) => format!("{what}: yes, through {}", through.join(", ")),
                     },
