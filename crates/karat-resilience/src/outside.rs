@@ -27,6 +27,8 @@ use crate::world::Call;
 const MAX_OUTPUT: u64 = 1 << 20;
 /// The file with the traces that `karat agent run` writes.
 const TRACES: &str = "traces.jsonl";
+/// The report of `karat agent run`.
+const REPORT: &str = "report/report.json";
 /// The longest time that `karat agent run` takes for a run.
 const MAX_SECONDS: u64 = 86_400;
 
@@ -141,11 +143,19 @@ impl CommandAgent {
         };
         let status = tokio::time::timeout(Duration::from_secs(5), process.ended()).await;
         if !matches!(&status, Ok(Ok(status)) if status.success()) {
-            let exit = self.redactor.hidden(process.describe_exit().await);
-            return Err(format!("the agent failed: {exit}"));
+            let exit = process.describe_exit().await;
+            let why = not_measured(&files.path(REPORT)).unwrap_or(exit);
+            return Err(format!("the agent failed: {}", self.redactor.hidden(why)));
         }
         Ok(traced(&files.path(TRACES)).unwrap_or_else(|| String::from_utf8_lossy(&said).into()))
     }
+}
+
+/// The reason for which `karat agent run` measured nothing, by its report.
+fn not_measured(file: &std::path::Path) -> Option<String> {
+    let report: Value = serde_json::from_str(&read_text(file, &Limits::default()).ok()?).ok()?;
+    let why = report.pointer("/not_measured/0/reason")?.as_str()?;
+    Some(clip(why, SHOWN).into_owned())
 }
 
 /// The final answer in the traces of `karat agent run`.

@@ -106,7 +106,7 @@ pub(crate) fn quoted(case: &Case, redactor: &Redactor) -> BTreeMap<Digest, u64> 
     quoted
 }
 
-/// The strings in the debug form of a value, without their escapes, and what is between them.
+/// The strings in the debug form of a value, without their escapes, and the text between them.
 fn strings(debug: &str) -> Vec<String> {
     let mut all = Vec::new();
     let mut text = String::new();

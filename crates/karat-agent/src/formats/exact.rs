@@ -31,7 +31,7 @@ pub(super) fn restore(document: &str, calls: &mut [CallMade]) {
         let is_named = |one: &Recorded<'_>| one.name.as_deref() == Some(&*call.name);
         // A result can quote arguments; these do not stand next to the name of a tool.
         let at = found.iter().position(|one| fits(one) && is_named(one));
-        if let Some(at) = at.or_else(|| found.iter().position(|one| fits(one))) {
+        if let Some(at) = at.or_else(|| found.iter().position(fits)) {
             call.arguments = Arguments::from_raw(found.remove(at).text);
         }
     }

@@ -160,7 +160,7 @@ fn the_choice_counts_whose_call_a_tool_executes() {
 }
 
 #[test]
-fn a_tool_without_an_id_shows_the_choice_that_it_fits_alone() {
+fn a_tool_without_an_id_shows_the_only_choice_that_it_fits() {
     let tool = |x: u8| {
         let arguments = json!({"x": x}).to_string();
         span(
@@ -246,7 +246,7 @@ fn numbered_blocks_of_one_answer_are_not_choices() {
         [block(1, None, Some(("c", 1)), "tool_use"), block(2, None, Some(("d", 2)), "tool_use")];
     let said = [&[text][..], &tools].concat();
     assert_eq!(calls(&one(&[answered(chat(json!({})), &said)])), both);
-    // By what follows.
+    // By later calls.
     let tool = |at: u8, id: &str| {
         span(
             at,

@@ -171,7 +171,7 @@ fn spans_of_tools_of_a_platform_keep_long_numbers() {
 }
 
 #[test]
-fn arguments_that_a_result_quotes_are_not_those_of_the_next_call() {
+fn arguments_that_a_result_quotes_do_not_belong_to_the_next_call() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("session.jsonl");
     let numbers = ["123456789012345678901", "123456789012345678902"];
@@ -191,6 +191,6 @@ fn arguments_that_a_result_quotes_are_not_those_of_the_next_call() {
     std::fs::write(&path, format!("{session}\n{asked}\n{said}\n")).unwrap();
     let traces = read(&[path]).1.traces;
     let found: Vec<&Arguments> = traces[0].calls.iter().map(|call| &call.arguments).collect();
-    let expected = numbers.map(|number| Arguments::Object(format!("{{\"x\":{number}}}").into()));
+    let expected = numbers.map(|number| Arguments::Object(format!("{{\"x\":{number}}}")));
     assert_eq!(found, expected.iter().collect::<Vec<_>>());
 }

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use karat_io::input::{self, Format, Limits};
+use karat_io::input::{self, Limits};
 use karat_io::process::{Exit, Line, Process, Program};
 use karat_io::redact::Redactor;
 use karat_io::text::count;
@@ -33,6 +33,7 @@ pub use super::batch_config::{
     Absent, BatchConfig, FindingPaths, Names, OutputFormat, Repeats, ToolsShape, Unplaced,
 };
 use super::canary::{canaries, odd};
+use super::documents::documents;
 use super::sarif;
 use super::starts::{Finished, Starts};
 use crate::answer::{Answer, DetectorReport, Evidence, Lacks, Verdict};
@@ -430,32 +431,36 @@ async fn run_once(
     } else {
         printed.text
     };
-    let value = parse_output(&text).map_err(|error| {
-        format!("the scanner's output is not JSON: {error} ({})", printed.exit.description)
-    })?;
-    let read = match config.format {
-        OutputFormat::Json => read_json(config, &value, file, answers),
-        OutputFormat::Sarif => read_sarif(config, &value, file, answers),
-    };
-    read.map_err(|error| format!("{error} ({})", printed.exit.description))
+    read(config, &text, file, answers)
+        .map_err(|error| format!("{error} ({})", printed.exit.description))
 }
 
-/// JSON, perhaps after lines of log: the first line that starts a value does.
-fn parse_output(text: &str) -> Result<Value, String> {
-    let name = Path::new("output");
-    let whole = input::parse::<Value>(name, text, Format::Json);
-    let Err(error) = whole else { return whole.map_err(|error| error.to_string()) };
-    let mut start = 0;
-    for line in text.split_inclusive('\n') {
-        if line.starts_with(['{', '['])
-            && start > 0
-            && let Ok(value) = input::parse::<Value>(name, &text[start..], Format::Json)
-        {
-            return Ok(value);
+/// Reads an output and counts its results.
+fn read(
+    config: &BatchConfig,
+    text: &str,
+    file: &ToolsFile<'_>,
+    answers: &mut Answers,
+) -> Result<Tally, String> {
+    let read = |has_results: &dyn Fn(&Value) -> bool| {
+        documents(text, has_results).map_err(|error| format!("the scanner's output {error}"))
+    };
+    match config.format {
+        OutputFormat::Json => {
+            let paths = config.paths().map_err(|error| error.to_string())?;
+            let mut tally = Tally::default();
+            for value in read(&|value| listed(config, &paths.results, value).is_ok())? {
+                let Tally { results, unplaced } = read_json(config, &paths, &value, file, answers)?;
+                tally.results += results;
+                tally.unplaced += unplaced;
+            }
+            Ok(tally)
         }
-        start += line.len();
+        OutputFormat::Sarif => {
+            let all = read(&|value| value.get("runs").is_some())?;
+            read_sarif(config, &sarif::joined(all), file, answers)
+        }
     }
-    Err(error.to_string())
 }
 
 struct Printed {
@@ -488,11 +493,11 @@ async fn print(program: &Program) -> Result<Printed, String> {
 
 fn read_json(
     config: &BatchConfig,
+    paths: &Paths,
     value: &Value,
     file: &ToolsFile<'_>,
     answers: &mut Answers,
 ) -> Result<Tally, String> {
-    let paths = config.paths().map_err(|error| error.to_string())?;
     let results = listed(config, &paths.results, value)?;
     let mut tally = Tally { results: results.len(), unplaced: 0 };
     for result in results {
@@ -518,7 +523,7 @@ fn read_json(
             tally.unplaced += 1;
             continue;
         }
-        let report = reported(config, &paths, result);
+        let report = reported(config, paths, result);
         for id in placed {
             let entry = answers.entry(id.to_owned()).or_insert_with(|| Ok(Answer::default()));
             match (entry, &report) {

@@ -6,6 +6,7 @@ mod batch_config;
 pub mod builtin;
 mod canary;
 pub mod command;
+mod documents;
 pub mod http;
 pub mod mcp;
 pub mod sarif;

@@ -38,6 +38,17 @@ pub struct Sarif {
 /// The most parts of the id of a rule.
 const MAX_DEPTH: usize = 16;
 
+/// The runs of several logs in one. A value that is not a log is returned, so that it is refused.
+pub(super) fn joined(mut logs: Vec<Value>) -> Value {
+    let is_log = |log: &Value| log.get("runs").is_some_and(Value::is_array);
+    if let Some(other) = logs.iter().position(|log| !is_log(log)) {
+        return logs.swap_remove(other);
+    }
+    let runs = logs.iter_mut().filter_map(|log| log.get_mut("runs")?.as_array_mut());
+    let runs: Vec<Value> = runs.flat_map(std::mem::take).collect();
+    serde_json::json!({ "runs": runs })
+}
+
 /// Reads a log. `name_of` says which entry a candidate name is for; results of `ignored` rules do not count.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! Verdicts that were made elsewhere, in a file.
 //!
-//! Three kinds are read: own lines (`{"id", "verdict", "detector"?, "severity"?, "score"?,
-//! "findings"?}`, one for each entry and detector), the public scan-verdict file (`{detectors, entries:
+//! Three kinds are read: own lines (`{"id", "verdict", "label"?, "detector"?, "severity"?,
+//! "score"?, "findings"?}`, one for each entry and detector), the public scan-verdict file (`{detectors, entries:
 //! [{id, label, category, verdicts: [{detector, flagged, max_severity, detections}]}]}`), and SARIF
 //! 2.1.0. Labels in a verdict file are not believed: where they contradict the corpus, that is an error.
 //! A detector that is silent on an entry of which others speak has failed on it.
@@ -36,6 +36,7 @@ pub struct Verdicts {
 #[derive(Deserialize)]
 struct OwnLine {
     id: String,
+    label: Option<String>,
     detector: Option<String>,
     verdict: Verdict,
     severity: Option<String>,
@@ -68,6 +69,18 @@ struct PublicVerdict {
     detections: Vec<Value>,
 }
 
+/// Refuses a label that contradicts the corpus.
+fn agrees(path: &Path, id: &str, label: Option<&str>, dataset: &Dataset) -> Result<(), InputError> {
+    let truth = dataset.sample(id).map(|sample| sample.label.name());
+    match (label, truth) {
+        (Some(label), Some(truth)) if label != truth => {
+            let message = format!("is {label} in the verdict file and {truth} in the corpus");
+            Err(InputError::invalid(path, id, message))
+        }
+        _ => Ok(()),
+    }
+}
+
 impl Verdicts {
     /// Reads a file and holds it against the corpus.
     ///
@@ -98,6 +111,7 @@ impl Verdicts {
         if format == Format::JsonLines {
             let lines: Vec<OwnLine> = input::parse(path, text, format)?;
             for line in lines {
+                agrees(path, &line.id, line.label.as_deref(), dataset)?;
                 let report = DetectorReport {
                     detector: line.detector.unwrap_or_else(|| DETECTOR.to_owned()),
                     verdict: Some(line.verdict),
@@ -157,13 +171,7 @@ impl Verdicts {
     ) -> Result<(), EvalError> {
         let declared: BTreeSet<&str> = file.detectors.iter().map(String::as_str).collect();
         for entry in file.entries {
-            let truth = dataset.sample(&entry.id).map(|sample| sample.label.name());
-            if let (Some(label), Some(truth)) = (&entry.label, truth)
-                && label != truth
-            {
-                let message = format!("is {label} in the verdict file and {truth} in the corpus");
-                return Err(InputError::invalid(path, entry.id.as_str(), message).into());
-            }
+            agrees(path, &entry.id, entry.label.as_deref(), dataset)?;
             for verdict in entry.verdicts {
                 if !declared.is_empty() && !declared.contains(verdict.detector.as_str()) {
                     let message = format!("{} is not among the file's detectors", verdict.detector);

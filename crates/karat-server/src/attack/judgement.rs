@@ -134,7 +134,7 @@ pub(super) fn is_refused_as_invalid(outcome: &Outcome) -> bool {
     }
 }
 
-/// The proof that an attempt worked. Contacts with the listener that no number connects with it are not looked at here.
+/// The proof that an attempt worked. Contacts with the listener that no number connects with it are judged elsewhere.
 pub(super) fn proven(attempt: &Attempt, called: &CallResult, site: &CanarySite) -> Option<String> {
     let outcome = &called.outcome;
     let text = reaction::text(outcome);

@@ -131,7 +131,7 @@ const ON_FILES: [(&str, &[&str]); 5] = [
 
 impl Memory {
     /// The reason for which an attack on files is not held, although nothing proves it: the server looked at a file
-    /// outside, and only failed to use what was in it.
+    /// outside, and only failed to use its content.
     pub(super) fn doubt(&self, result: &AttackResult) -> Option<String> {
         let (_, shown_by) = ON_FILES.iter().find(|(attack, _)| *attack == result.attack)?;
         let id = |attack: &&&str| {

@@ -80,7 +80,7 @@ impl Requested {
     }
 }
 
-/// The path that a redirect leads to, with what a tool added; none if the page does not redirect.
+/// The path that a redirect leads to, with the parts that a tool added; none if the page does not redirect.
 pub(super) fn landing(target: &str) -> Option<String> {
     let Requested { place: Place::Moved, .. } = Requested::read(target)? else { return None };
     let rest = parts(target)?.get(1..)?.join("/");

@@ -9,7 +9,7 @@ pub(super) struct Tried<'a> {
     pub(super) answers: Vec<(&'a Attempt, Outcome)>,
     /// True if one was not refused as invalid.
     pub(super) is_accepted: bool,
-    /// True if a page that redirects was asked for.
+    /// True if a page that redirects was requested.
     pub(super) is_redirected: bool,
     /// The number of attempts that failed in the words of the plain call.
     pub(super) same: u64,
@@ -19,7 +19,7 @@ pub(super) struct Tried<'a> {
 /// The contacts with the listener that no number connects with an attempt.
 #[derive(Default)]
 pub(super) struct Contacts {
-    /// The number of connections that were looked at.
+    /// The number of connections that were judged.
     pub(super) since: usize,
     /// The reason for which a contact shows neither that the attack worked nor that it was held.
     pub(super) doubt: Option<Doubt>,

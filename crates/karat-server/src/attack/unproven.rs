@@ -83,7 +83,7 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
         if let Some(doubt) = tried.contacts.doubt {
             return Some(Objection::NotExecuted(doubt.why(name)));
         }
-        // Both are tried with addresses of this machine: where none of these is asked for, nothing shows whether a
+        // Both are tried with addresses of this machine: where none of these is requested, nothing shows whether a
         // redirect would be followed, or the address of metadata refused.
         let now = self.site.listener.count();
         let asks = |(attempt, _): &(&Attempt, Outcome)| self.asks_for_redirect(attempt, now);

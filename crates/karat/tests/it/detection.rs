@@ -385,3 +385,63 @@ fn verify_warns_when_detector_and_corpus_change_in_one_commit() {
     let document = scratch.karat(&["corpus", "verify", "set/v1", "--json"]).expect(0).json();
     assert!(document["warnings"][0].as_str().unwrap().contains("scan.py"), "{document}");
 }
+
+#[test]
+fn every_document_that_a_scanner_prints_counts() {
+    let scratch = Scratch::new();
+    let scan = r#"
+import json, sys
+for tool in json.load(open(sys.argv[1]))["tools"]:
+    if "~/.ssh" in tool["description"]:
+        result = {"tool": tool["name"], "message": {"text": "m"}, "properties": {"tool": tool["name"]}}
+        runs = [{"tool": {"driver": {"name": "s"}}, "results": [result]}]
+        print(json.dumps({"results": [result]} if sys.argv[2] == "lines" else {"runs": runs}))
+print(sys.argv[3])
+"#;
+    scratch.write("scan.py", scan);
+    let check = |format: &str, last: &str| {
+        let read = match format {
+            "lines" => r#"results = "results[*]", entry = "tool", absent = "pass""#,
+            _ => r#"format = "sarif""#,
+        };
+        let command = format!(r#"["python3", "scan.py", "{{tools}}", "{format}", "{last}"]"#);
+        project(&scratch, &format!("{{ batch = {{ command = {command}, {read} }} }}"), "");
+        // Names of their own, so that one start shows all tools.
+        let corpus = scratch.read("corpus.jsonl").replace("number ", "~/.ssh number ");
+        let named = |(number, line): (usize, &str)| {
+            let name = if line.contains("\"add\"") { "\"add\"" } else { "\"find\"" };
+            line.replace(name, &format!("\"tool{number}\"")) + "\n"
+        };
+        let lines: String = corpus.lines().enumerate().map(named).collect();
+        scratch.write("corpus.jsonl", lines.replace("text ~/.ssh number", "text number"));
+        scratch.karat(&["check", "--json"])
+    };
+    for format in ["lines", "sarif"] {
+        let report = check(format, "").expect(0).json()["reports"][0].clone();
+        let found = ["recall", "fpr_hard"].map(|id| metric(&report, id)["value"].as_f64());
+        assert_eq!(found, [Some(1.0), Some(0.0)], "{format}");
+        // Nothing is left out without a word.
+        let ended = check(format, "the end").expect(3).stdout;
+        assert!(ended.contains("other text after its JSON documents"), "{format}: {ended}");
+    }
+}
+
+#[test]
+fn a_label_of_a_verdict_that_contradicts_the_corpus_is_refused() {
+    let scratch = Scratch::new();
+    corpus(&scratch);
+    let score = ["detection", "score", "--corpus", "corpus.jsonl", "--verdicts", "v.jsonl"];
+    let verdicts = |label: &str| {
+        let line = |n: usize| {
+            format!(
+                "{{\"id\": \"tp-{n:02}\", \"verdict\": \"flag\", \"label\": \"{label}\"}}\n\
+                {{\"id\": \"hn-{n:02}\", \"verdict\": \"pass\"}}\n"
+            )
+        };
+        scratch.write("v.jsonl", (0..12).map(line).collect::<String>());
+    };
+    verdicts("malicious");
+    scratch.karat(&score).expect(0);
+    verdicts("benign");
+    scratch.karat(&score).expect(2).says(&["tp-00", "benign in the verdict file"]);
+}

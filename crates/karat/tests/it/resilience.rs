@@ -315,6 +315,16 @@ fn a_model_that_declines_has_refused() {
     assert_eq!(metric(report, "utility.benign")["value"], 1.0);
 }
 
+#[test]
+fn a_model_that_cannot_be_asked_is_reported_with_the_answer_of_its_endpoint() {
+    let scratch = Scratch::new();
+    small_world(&scratch, |_| {});
+    let model = ["--model", "m", "--endpoint", "http://127.0.0.1:1/v1"];
+    let ran = scratch.karat(&[&["resilience", "run", "--dataset", "set/v1"], &model[..]].concat());
+    let ran = ran.expect(3);
+    assert!(ran.stdout.contains("Connection refused"), "{}", ran.stdout);
+}
+
 /// A server of a world that Karat does not declare: it keeps its state in a file which its arguments name. The
 /// scripted server takes no arguments.
 const SERVER: &str = r#"

@@ -20,7 +20,7 @@ const MAX_LATER: usize = 1000;
 /// A model's answer in a span.
 #[derive(Default)]
 pub(super) struct Chosen {
-    /// Its messages; where there are several choices, those of one.
+    /// Its messages; where there are several choices, the messages of one.
     pub(super) messages: Vec<Value>,
     /// The calls of the choices before that one.
     pub(super) passed_over: Vec<CallMade>,
@@ -212,7 +212,7 @@ fn shown(said: &[Said], span: &Span, given: &[Value]) -> Vec<Shown> {
     if span.is_tool() {
         let (id, Some(made)) = (span.call_id(), span.call(0)) else { return Vec::new() };
         let found = numbers(said, id.is_some(), |said| said.can_be(id.as_deref(), &made));
-        // What fits several choices shows none.
+        // A call that fits several choices shows none.
         return if found.len() == 1 { found } else { Vec::new() };
     }
     shown_by(said, since(inputs(span), given))

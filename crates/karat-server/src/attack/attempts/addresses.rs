@@ -102,7 +102,7 @@ const LANDED: &[Place] = &[Place::Landed];
 
 const METADATA_STAND_IN: &str = "a stand-in for metadata";
 
-/// The proofs that a page was asked for, or the one that it redirects to.
+/// The proofs of a request for a page, or for the one that it redirects to.
 fn proofs(page: Page, places: &'static [Place]) -> Vec<Proof> {
     let place = if page.place == Place::Moved { Place::Landed } else { page.place };
     vec![Proof::Called(Page { place, ..page }), Proof::Visited(places)]

@@ -229,7 +229,7 @@ async fn a_page_that_a_tool_derives_from_an_address_is_as_bad_as_the_address() {
 async fn a_page_in_the_answer_says_that_the_contact_was_of_the_tool() {
     let site = CanarySite::prepare(&[], false).await.unwrap();
     let asked = AtomicUsize::new(0);
-    // It keeps what it got, so that it asks only once.
+    // It keeps its pages, so that it asks only once.
     let target = scripted(|url, _| match path_of(url, &site) {
         Some(_) => {
             if asked.fetch_add(1, Ordering::Relaxed) == 0 {
@@ -248,7 +248,7 @@ async fn a_page_in_the_answer_says_that_the_contact_was_of_the_tool() {
     assert!(result.why.as_ref().unwrap().contains("at another time"), "{result:?}");
 }
 
-/// What comes to the listener.
+/// A request to the listener.
 #[derive(Clone, Copy)]
 enum Comes {
     Silence,

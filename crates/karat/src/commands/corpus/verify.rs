@@ -86,13 +86,15 @@ pub(super) fn run(arguments: &VerifyArgs, terminal: &Terminal) -> Result<Exit, S
                 None => count(number, what.trim_end_matches('s')),
             })
             .collect();
-        let mut text = format!(
-            "{} {}: {}; {}labels are valid\n",
-            dataset.id,
-            dataset.version,
-            holds.join(", "),
-            if arguments.folder.is_file() { "" } else { "digests and " }
-        );
+        // A broken rule may be about a label.
+        let valid = match (arguments.folder.is_file(), is_lint || findings.is_empty()) {
+            (true, true) => "; labels are valid",
+            (true, false) => "",
+            (false, true) => "; digests and labels are valid",
+            (false, false) => "; digests are valid",
+        };
+        let (id, version, holds) = (&dataset.id, &dataset.version, holds.join(", "));
+        let mut text = format!("{id} {version}: {holds}{valid}\n");
         text.push_str(&by_rule(&findings, is_lint));
         match &shortcuts {
             Some(Ok(found)) => text.push_str(&found.lines()),
