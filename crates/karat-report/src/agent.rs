@@ -282,23 +282,23 @@ fn items_behind(report: &Report, broken: &[&Check]) -> Vec<(String, String)> {
         };
         return moved.iter().map(line).collect();
     }
-    let mut named: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
+    let mut named: BTreeMap<&str, (usize, f64, &str)> = BTreeMap::new();
     for check in broken {
         for (id, score) in behind(report, check) {
-            let entry = named.entry(id).or_insert((0, f64::INFINITY));
-            *entry = (entry.0 + 1, entry.1.min(score));
+            let entry = named.entry(id).or_insert((0, f64::INFINITY, &check.metric));
+            *entry = (entry.0 + 1, entry.1.min(score), entry.2);
         }
     }
     let mut rows: Vec<_> = named.into_iter().collect();
-    rows.sort_by(|(_, (a, x)), (_, (b, y))| b.cmp(a).then(x.total_cmp(y)));
-    let line = |id: &str| match report.items.iter().find(|item| item.id == id) {
+    rows.sort_by(|(_, (a, x, _)), (_, (b, y, _))| b.cmp(a).then(x.total_cmp(y)));
+    let line = |id: &str, metric: &str| match report.items.iter().find(|item| item.id == id) {
         None => "no longer in the data".to_owned(),
         Some(item) => {
-            let (about, now) = described(item);
+            let (about, now) = described(report, item, metric);
             format!("{}, {}", quoted(&about, TEXT), quoted(&now, TEXT))
         }
     };
-    rows.into_iter().map(|(id, _)| (id.to_owned(), line(id))).collect()
+    rows.into_iter().map(|(id, (_, _, metric))| (id.to_owned(), line(id, metric))).collect()
 }
 
 fn label(report: &Report) -> String {

@@ -18,6 +18,7 @@ use crate::format::{
 };
 use crate::markdown::{cell, evaluation, heading, prose};
 use crate::select;
+use crate::terminal::items::Moved;
 
 /// The most failed rules that are listed.
 const RULES: usize = 5;
@@ -105,12 +106,13 @@ fn failures(text: &mut String, check: &CheckReport) {
 
 /// The items behind the failed rules: those that most rules name first, then by score.
 fn worst(text: &mut String, check: &CheckReport) {
-    let mut named: BTreeMap<(usize, &str), (usize, f64)> = BTreeMap::new();
+    let mut named: BTreeMap<(usize, &str), (usize, f64, &str)> = BTreeMap::new();
     for (place, report) in check.reports.iter().enumerate() {
         for check in select::checks(report, Verdict::Fail) {
             for (id, score) in behind(report, check) {
-                let entry = named.entry((place, id)).or_insert((0, f64::INFINITY));
-                *entry = (entry.0 + 1, entry.1.min(score));
+                let first = (0, f64::INFINITY, check.metric.as_str());
+                let entry = named.entry((place, id)).or_insert(first);
+                *entry = (entry.0 + 1, entry.1.min(score), entry.2);
             }
         }
     }
@@ -118,16 +120,16 @@ fn worst(text: &mut String, check: &CheckReport) {
         return;
     }
     let mut rows: Vec<_> = named.into_iter().collect();
-    rows.sort_by(|(_, (a, x)), (_, (b, y))| b.cmp(a).then(x.total_cmp(y)));
+    rows.sort_by(|(_, (a, x, _)), (_, (b, y, _))| b.cmp(a).then(x.total_cmp(y)));
     let all = count(rows.len(), "item");
     let _ = writeln!(text, "\n| worst of {all} | text | now |\n| --- | --- | --- |");
-    for ((place, id), _) in rows.into_iter().take(ITEMS) {
+    for ((place, id), (_, _, metric)) in rows.into_iter().take(ITEMS) {
         let report = &check.reports[place];
         let Some(item) = report.items.iter().find(|item| item.id == id) else {
             let _ = writeln!(text, "| {} | | no longer in the data |", cell(id));
             continue;
         };
-        let (about, now) = described(item);
+        let (about, now) = described(report, item, metric);
         let about = if about.is_empty() { String::new() } else { cell(&clip(&about, TEXT)) };
         let now = prose(&clip(&now, TEXT)).replace('|', r"\u{7c}");
         let _ = writeln!(text, "| {} | {about} | {now} |", cell(id));
@@ -160,8 +162,8 @@ pub(crate) fn behind<'r>(report: &'r Report, check: &'r Check) -> Vec<(&'r str, 
     scored.into_iter().filter(|(_, score)| *score < best).collect()
 }
 
-/// The text of an item, and its outcome.
-pub(crate) fn described(item: &Item) -> (String, String) {
+/// The text of an item, and its outcome; its score by the metric if the observation is from one run of several.
+pub(crate) fn described(report: &Report, item: &Item, metric: &str) -> (String, String) {
     if let Some(error) = &item.error {
         return (String::new(), format!("no answer: {}", error.message));
     }
@@ -171,9 +173,22 @@ pub(crate) fn described(item: &Item) -> (String, String) {
             known.take(2).map(|(id, value)| format!("{id} {}", number(value))).collect();
         shown.join(", ")
     };
+    let scored = || {
+        let moved = Moved::new(report, item, metric);
+        match (moved.before, moved.now) {
+            (None, None) => metrics(),
+            (Some(before), now) if now != Some(before) => {
+                let now = now.map_or_else(|| "none".to_owned(), number);
+                format!("{metric} {} → {now}", number(before))
+            }
+            (_, now) => format!("{metric} {}", optional(now)),
+        }
+    };
+    let is_one_of_several = select::is_first_of_several(report, item);
     match &item.observed {
         Some(Observed::Ranking(ranking)) => {
             let now = match ranking.first_right {
+                _ if is_one_of_several => scored(),
                 Some(rank) => format!("right tool at rank {rank}"),
                 None => "right tool not found".to_owned(),
             };
@@ -181,6 +196,7 @@ pub(crate) fn described(item: &Item) -> (String, String) {
         }
         Some(Observed::Verdicts(entry)) => {
             let now = match entry.outcome {
+                _ if is_one_of_several => scored(),
                 Some(VerdictOutcome::FalseNegative) => "attack not flagged".to_owned(),
                 Some(VerdictOutcome::FalsePositive) => "harmless, but flagged".to_owned(),
                 _ => metrics(),

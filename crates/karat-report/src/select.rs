@@ -1,6 +1,7 @@
 //! Lookups in a report that several renderers need.
 
-use karat_core::report::{Check, CheckReport, Delta, Kind, Measured, Report, Slice, Verdict};
+use karat_core::observed::Observed;
+use karat_core::report::{Check, CheckReport, Delta, Item, Kind, Measured, Report, Slice, Verdict};
 use karat_metrics::{MetricId, metric, registry};
 
 /// The metrics in tables of rankings.
@@ -44,6 +45,13 @@ pub(crate) fn delta_over<'a>(
 ) -> Option<&'a Delta> {
     let deltas = report.comparison.as_ref().map(|comparison| &comparison.deltas)?;
     deltas.iter().find(|delta| delta.metric == metric && delta.slice.as_deref() == slice)
+}
+
+/// Returns whether the observation of an item is from the first of several runs. Its score is the mean over
+/// all of them, so an item that got worse may look right in the first.
+pub(crate) fn is_first_of_several(report: &Report, item: &Item) -> bool {
+    let of_one_run = matches!(item.observed, Some(Observed::Ranking(_) | Observed::Verdicts(_)));
+    report.runs > 1 && of_one_run
 }
 
 /// The slices by one property.

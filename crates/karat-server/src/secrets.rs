@@ -96,7 +96,7 @@ pub(crate) fn quoted(case: &Case, redactor: &Redactor) -> BTreeMap<Digest, u64> 
     let mut quoted: BTreeMap<Digest, u64> = BTreeMap::new();
     // Every string of the case is in this form of it, the expected ones too.
     for text in strings(&format!("{case:?}")) {
-        // A snapshot, for one, may have the mark of a secret that was hidden earlier: it is no secret now.
+        // A snapshot, for one, may have the mark of a secret that was hidden earlier, which does not count.
         if let Cow::Owned(hidden) = redactor.hide(&text)
             && hidden != text
         {

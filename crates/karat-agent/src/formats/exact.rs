@@ -29,7 +29,7 @@ pub(super) fn restore(document: &str, calls: &mut [CallMade]) {
         let Arguments::Object(read) = &call.arguments else { continue };
         let fits = |one: &Recorded<'_>| one.parsed == *read;
         let is_named = |one: &Recorded<'_>| one.name.as_deref() == Some(&*call.name);
-        // A result can quote arguments; these do not stand next to the name of a tool.
+        // A result can quote arguments; those have no name of a tool next to them.
         let at = found.iter().position(|one| fits(one) && is_named(one));
         if let Some(at) = at.or_else(|| found.iter().position(fits)) {
             call.arguments = Arguments::from_raw(found.remove(at).text);

@@ -259,7 +259,7 @@ fn numbered_blocks_of_one_answer_are_not_choices() {
     let next = json!({"role": "assistant", "content": null, "tool_calls": next});
     let next = conventions(2, &[user(), next, result("c"), result("d")], &[says("Done.")]);
     assert_eq!(calls(&one(&[first, next.clone()])), both);
-    // Unless several were asked for.
+    // Unless the request is for several.
     let asked = chat(json!({"gen_ai.request.choice.count": 2}));
     assert_eq!(calls(&one(&[answered(asked, &blocks), next])), both[..1]);
 }

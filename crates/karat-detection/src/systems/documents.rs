@@ -5,7 +5,7 @@ use std::path::Path;
 use karat_io::input::{self, Format};
 use serde_json::Value;
 
-/// A document, with the text before it that is no JSON.
+/// A document, and whether other text is before it.
 struct Found {
     value: Value,
     is_after_text: bool,

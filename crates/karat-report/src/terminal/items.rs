@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use karat_core::observed::Observed;
+use karat_core::observed::{Observed, VerdictOutcome};
 use karat_core::report::{Better, Check, Delta, Item, Report, Verdict};
 use karat_io::text::{clip, columns, padded, printable};
 use karat_metrics::metric;
@@ -22,10 +22,12 @@ const LISTED: usize = 200;
 /// An item with its scores by one metric, before and now.
 pub(crate) struct Moved<'r> {
     pub(crate) item: &'r Item,
-    before: Option<f64>,
-    now: Option<f64>,
-    /// The rank of the first right result before, of a ranking.
-    rank_before: Option<Option<usize>>,
+    pub(crate) before: Option<f64>,
+    pub(crate) now: Option<f64>,
+    /// The ranks of the first right result, before and now, of a ranking.
+    ranks: Option<[Option<usize>; 2]>,
+    /// The outcome now, of an entry that was judged once.
+    outcome: Option<VerdictOutcome>,
     /// False if there is nothing to compare with.
     compared: bool,
 }
@@ -49,11 +51,15 @@ pub(crate) fn worsened<'r>(report: &'r Report, metric: &str, ids: &[String]) -> 
     moved
 }
 
-/// The rank of the first right result of a query, before and now; none for what is not a ranking.
+/// The rank of the first right result of a query, before and now; none for what is not a ranking, and for
+/// several runs, which have a rank each.
 pub(crate) fn ranks(report: &Report, item: &Item) -> Option<[Option<usize>; 2]> {
     let Some(Observed::Ranking(ranking)) = &item.observed else { return None };
+    if report.runs > 1 || has_other_runs(report) {
+        return None;
+    }
     let earlier = report.comparison.as_ref().and_then(|all| all.before.get(&item.id));
-    // The reciprocal rank of one query is one over its rank.
+    // The reciprocal rank of one query in one run is one over its rank; a mean over runs is not.
     let before = match earlier.and_then(|scores| scores.get(&metric!("mrr"))).copied() {
         None => ranking.first_right,
         Some(reciprocal) => reciprocal.filter(|score| *score > 0.0).map(rank),
@@ -61,51 +67,56 @@ pub(crate) fn ranks(report: &Report, item: &Item) -> Option<[Option<usize>; 2]> 
     Some([before, ranking.first_right])
 }
 
+/// Returns whether the baseline has another number of runs. A report has it as text alone.
+fn has_other_runs(report: &Report) -> bool {
+    let comparison = report.comparison.as_ref();
+    comparison.is_some_and(|all| all.changed.iter().any(|change| change.starts_with("runs ")))
+}
+
 impl<'r> Moved<'r> {
-    fn new(report: &'r Report, item: &'r Item, metric: &str) -> Moved<'r> {
+    pub(crate) fn new(report: &'r Report, item: &'r Item, metric: &str) -> Moved<'r> {
         let earlier = report.comparison.as_ref().and_then(|all| all.before.get(&item.id));
         let before = |id: &str| earlier.and_then(|scores| scores.get(id)).copied();
         let now = item.metrics.get(metric).copied().flatten();
-        let rank_before = ranks(report, item).map(|[before, _]| before);
+        let outcome = match &item.observed {
+            Some(Observed::Verdicts(entry)) if !select::is_first_of_several(report, item) => {
+                entry.outcome
+            }
+            _ => None,
+        };
         let unchanged = if earlier.is_some() { now } else { None };
         Moved {
             item,
             before: before(metric).unwrap_or(unchanged),
             now,
-            rank_before,
+            ranks: ranks(report, item),
+            outcome,
             compared: report.comparison.is_some(),
         }
     }
 
     /// Of items that lost the same, the one that fell deeper comes first.
     fn by_rank(&self, other: &Moved<'_>) -> Ordering {
-        let now = |one: &Moved<'_>| match &one.item.observed {
-            Some(Observed::Ranking(ranking)) => ranking.first_right.unwrap_or(usize::MAX),
-            _ => 0,
-        };
-        let before = |one: &Moved<'_>| one.rank_before.flatten().unwrap_or(usize::MAX);
-        now(other).cmp(&now(self)).then_with(|| before(self).cmp(&before(other)))
+        let place = |rank: Option<usize>| rank.unwrap_or(usize::MAX);
+        let ranks = |one: &Moved<'_>| one.ranks.map_or([0, 0], |ranks| ranks.map(place));
+        let ([before, now], [other_before, other_now]) = (ranks(self), ranks(other));
+        other_now.cmp(&now).then_with(|| before.cmp(&other_before))
     }
 
     /// The change in the words of the evaluation.
     pub(crate) fn change(&self) -> String {
-        if let (Some(before), Some(Observed::Ranking(ranking))) =
-            (self.rank_before, &self.item.observed)
-        {
+        if let Some([before, now]) = self.ranks {
             let shown =
                 |rank: Option<usize>| rank.map_or_else(|| "none".to_owned(), |n| n.to_string());
-            let now = shown(ranking.first_right);
             return match self.compared {
-                true => format!("rank {} → {now}", shown(before)),
-                false => format!("rank {now}"),
+                true => format!("rank {} → {}", shown(before), shown(now)),
+                false => format!("rank {}", shown(now)),
             };
         }
-        let shown = |score: Option<f64>| score.map_or_else(|| "none".to_owned(), |v| short(v, 3));
-        if let Some(Observed::Verdicts(entry)) = &self.item.observed
-            && let Some(outcome) = entry.outcome
-        {
+        if let Some(outcome) = self.outcome {
             return format!("now {}", outcome.name().replace('_', " "));
         }
+        let shown = |score: Option<f64>| score.map_or_else(|| "none".to_owned(), |v| short(v, 3));
         match (self.compared, self.now) {
             // Not scored by this metric.
             (_, None) if self.before.is_none() => String::new(),
@@ -295,7 +306,11 @@ pub fn one(report: &Report, item: &Item, style: Style) -> String {
     }
     if let Some(observed) = &item.observed {
         let value = serde_json::to_value(observed).unwrap_or(Value::Null);
-        let _ = writeln!(text, "{}", style.faint("observed"));
+        let head = match select::is_first_of_several(report, item) {
+            true => "observed in the first run",
+            false => "observed",
+        };
+        let _ = writeln!(text, "{}", style.faint(head));
         tree(&mut text, &value, 2, style.width);
     }
     text

@@ -155,7 +155,7 @@ fn in_room(
     text
 }
 
-/// The project, where it was measured, and how long it took.
+/// The project, where it was measured, and how long the entries took that were measured.
 fn head(text: &mut String, check: &CheckReport, style: Style) {
     let mut parts = Vec::new();
     if let Some(Source { project, branch, commit, .. }) = &check.source {
@@ -174,7 +174,12 @@ fn head(text: &mut String, check: &CheckReport, style: Style) {
     parts.push(count(check.reports.len() + check.not_measured.len(), "entry"));
     let ms: u64 = check.reports.iter().map(|report| report.environment.duration_ms).sum();
     if ms > 0 {
-        parts.push(format!("{:.1} s", ms as f64 / 1000.0));
+        let time = format!("{:.1} s", ms as f64 / 1000.0);
+        // An entry that was not measured has no environment, and so no time.
+        parts.push(match check.not_measured.is_empty() {
+            true => time,
+            false => format!("{} measured in {time}", check.reports.len()),
+        });
     }
     let line = parts.join(" · ");
     let _ = writeln!(text, "{}\n", style.faint(&clip(&printable(&line), style.width)));

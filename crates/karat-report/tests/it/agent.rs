@@ -26,6 +26,16 @@ fn every_kind_of_report_names_its_items() {
 }
 
 #[test]
+fn an_item_of_several_runs_has_the_score_that_changed() {
+    let mut report = sample::of_several_runs();
+    let text = text(&sample::single(report.clone()), &[]);
+    assert!(text.contains("\"show me what is on the page\", 0.400 → 0.200\n"), "{text}");
+    report.gate.as_mut().unwrap().checks[0].rule = "protected".to_owned();
+    let text = self::text(&sample::single(report), &[]);
+    assert!(text.contains("\"recall@5 0.4000 → 0.2000\"") && !text.contains("rank"), "{text}");
+}
+
+#[test]
 fn a_check_that_passed_is_a_few_lines() {
     let mut check = sample::single(sample::passing());
     check.verdict = Some(Verdict::Pass);

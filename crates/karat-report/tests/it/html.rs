@@ -8,7 +8,7 @@ use std::io::Read as _;
 use base64::Engine as _;
 use flate2::read::GzDecoder;
 use karat_core::observed::{Observed, Other};
-use karat_core::report::{CheckReport, Item, Kind};
+use karat_core::report::{CheckReport, Item, Kind, Report};
 use karat_io::text::printable_block;
 use karat_metrics::MetricId;
 use karat_report::html;
@@ -132,6 +132,18 @@ fn each_kind_of_report_divides_its_items_by_a_facet() {
             "dice by nothing: ",
         ]
     );
+}
+
+#[test]
+fn a_page_shows_no_ranks_of_items_with_several_runs() {
+    let report = sample::of_several_runs();
+    let page = html::page(&sample::single(report.clone())).unwrap();
+    assert!(page.contains("Rank of the first relevant tool in the first run"));
+    assert!(page.contains("0.400 → 0.200") && !page.contains("rank 3 → "));
+    let rows = |page: &str| lines(page).0[0]["rows"].as_array().unwrap().clone();
+    assert!(rows(&page).iter().all(|row| row.get("ranks").is_none()));
+    let page = html::page(&sample::single(Report { runs: 1, ..report })).unwrap();
+    assert!(rows(&page).iter().any(|row| row.get("ranks").is_some()));
 }
 
 #[test]

@@ -104,6 +104,22 @@ fn a_comment_has_the_verdict_the_failed_rules_and_the_worst_items_in_25_lines() 
 }
 
 #[test]
+fn a_comment_shows_the_score_that_changed_of_items_with_several_runs() {
+    let mut report = sample::of_several_runs();
+    let comment = comment(&sample::single(report.clone()), None);
+    let row = "| `q-3` | `show me what is on the page` | `recall@5` 0.4000 → 0.2000 |";
+    assert!(comment.contains(row) && !comment.contains("right tool"), "{comment}");
+
+    // A limit is about scores that need not have changed.
+    report.comparison.as_mut().unwrap().before.remove("q-3");
+    let limit = &mut report.gate.as_mut().unwrap().checks[0];
+    (limit.rule, limit.items, limit.slice) = ("min".to_owned(), Vec::new(), None);
+    let comment = self::comment(&sample::single(report), None);
+    let row = "| `q-3` | `show me what is on the page` | `recall@5` 0.2000 |";
+    assert!(comment.contains(row) && !comment.contains("right tool"), "{comment}");
+}
+
+#[test]
 fn a_comment_does_not_count_lost_scores_and_entries_as_the_same() {
     let base = sample::small().reports;
     let mut check = sample::small();

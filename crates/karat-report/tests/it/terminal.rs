@@ -181,3 +181,55 @@ fn a_failed_check_fits_a_screen_however_much_failed() {
         }
     }
 }
+
+#[test]
+fn an_item_of_several_runs_is_shown_by_its_score_and_not_by_the_rank_of_one_run() {
+    let report = sample::of_several_runs();
+    let text = terminal::items::worse(&report, PLAIN);
+    let rows: Vec<&str> = text.lines().filter(|line| line.contains(" q-")).collect();
+    assert!(!rows.is_empty(), "{text}");
+    assert!(text.contains("0.400 → 0.200") && !text.contains("rank"), "{text}");
+    let text = terminal::summary(&sample::single(report.clone()), &[], PLAIN);
+    assert!(text.contains("0.400 → 0.200") && !text.contains("rank"), "{text}");
+    // Equal losses keep the order of the report: the rank in the first run does not say which is worse.
+    let places = ["q-2  ", "q-3  "].map(|id| text.find(id).unwrap());
+    assert!(places.is_sorted(), "{text}");
+    let item = report.items.iter().find(|item| item.id == "q-3").unwrap();
+    let text = terminal::items::one(&report, item, PLAIN);
+    assert!(text.contains("observed in the first run\n"), "{text}");
+}
+
+#[test]
+fn a_baseline_of_several_runs_has_no_ranks() {
+    let mut report = sample::of_several_runs();
+    report.runs = 1;
+    report.comparison.as_mut().unwrap().changed = vec!["runs 5 → 1".to_owned()];
+    let text = terminal::items::worse(&report, PLAIN);
+    assert!(text.contains("0.400 → 0.200") && !text.contains("rank"), "{text}");
+}
+
+#[test]
+fn an_entry_of_several_runs_is_shown_by_its_score_and_not_by_the_verdict_of_one_run() {
+    let mut report = sample::undecided();
+    report.comparison = sample::failing().comparison;
+    let comparison = report.comparison.as_mut().unwrap();
+    comparison.deltas = vec![sample::delta("recall", 1.0, 0.6, &[], &["t-1"])];
+    comparison.before = [("t-1".to_owned(), [("recall".into(), Some(1.0))].into())].into();
+    report.items[0].metrics.insert("recall".into(), Some(0.6));
+    assert!(terminal::items::worse(&report, PLAIN).contains("now true positive"));
+    report.runs = 5;
+    let text = terminal::items::worse(&report, PLAIN);
+    assert!(text.contains("1.000 → 0.600") && !text.contains("true positive"), "{text}");
+}
+
+#[test]
+fn the_time_of_a_check_covers_the_entries_that_were_measured() {
+    let head = |check: &CheckReport| {
+        let text = terminal::summary(check, &[], PLAIN);
+        text.lines().next().unwrap().to_owned()
+    };
+    assert_eq!(head(&sample::failed()), "3 entries · 5.5 s");
+    assert_eq!(head(&sample::small()), "4 entries · 3 measured in 5.5 s");
+    let none = CheckReport { reports: Vec::new(), ..sample::small() };
+    assert_eq!(head(&none), "1 entry");
+}

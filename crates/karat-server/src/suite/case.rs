@@ -90,7 +90,7 @@ impl Case {
 
     /// Puts in the stored snapshots.
     pub(super) fn fill(&mut self, file: &Path, stored: &Snapshots) {
-        // The suite has just been read: nobody shares its calls.
+        // The suite has just been read, so its calls are not shared yet.
         let parts: [(Role, &mut [Step]); 3] = [
             (Role::Setup, Arc::get_mut(&mut self.setup).unwrap_or_default()),
             (

@@ -269,7 +269,7 @@ fn found(key: &SliceKey, pairs: &Pairs, before: &[Report], after: &[Report]) -> 
         (true, true) => "no metric can be compared over",
     };
     let both: Vec<String> = before.intersection(&after).take(LISTED).cloned().collect();
-    // Where both have it, the others are no help.
+    // The other slices help only where one of them lacks it.
     let both = match (both.contains(&wanted), both.is_empty()) {
         (true, _) => String::new(),
         (false, true) => "; both have none".to_owned(),

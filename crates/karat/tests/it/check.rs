@@ -187,6 +187,33 @@ fn a_failed_check_names_what_failed_with_its_text_and_fits_a_screen() {
 }
 
 #[test]
+fn an_item_that_is_right_in_fewer_runs_is_shown_by_its_score() {
+    let scratch = Scratch::new();
+    // The right tool is first in as many of the five runs as the file says, and not found in the others.
+    let search = "{ command = [\"python3\", \"-c\", '''\nimport sys, json\nfor line in sys.stdin:\n    \
+                  asked = json.loads(line)\n    right = asked[\"run\"] < int(open(\"hits\").read())\n    \
+                  found = \"s:create_issue\" if right else \"s:send_mail\"\n    print(json.dumps({\"id\": \
+                  asked[\"id\"], \"run\": asked[\"run\"], \"ranked\": [found]}), flush=True)\n'''] }\n\
+                  answer_tokens = false\nruns = 5";
+    let gate = "baseline = \"b.json\"\n[retrieval.gate]\nprotected = { metric = \"success@5\" }\n";
+    let golden = GOLDEN.lines().next().unwrap();
+    scratch.project(golden, gate, search);
+    scratch.write("hits", "2");
+    scratch.karat(&["baseline", "update"]).expect(0);
+    scratch.write("hits", "1");
+    let checked = scratch.karat(&["check"]).expect(1).stdout;
+    let listed = scratch.karat(&["show", "r", "--worse"]).expect(0).stdout;
+    let comment = scratch.karat(&["comment", "karat-report/report.json"]).expect(0).stdout;
+    for (text, score) in [
+        (&checked, "0.400 → 0.200"),
+        (&listed, "0.400 → 0.200"),
+        (&comment, "`success@5` 0.4000 → 0.2000"),
+    ] {
+        assert!(text.contains(score) && !text.contains("rank 1"), "{text}");
+    }
+}
+
+#[test]
 fn an_item_that_failed_is_among_those_that_got_worse() {
     let scratch = Scratch::new();
     let gate = "baseline = \"b.json\"\n[retrieval.gate]\nmax_errors = 0.5\n";

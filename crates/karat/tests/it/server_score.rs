@@ -460,7 +460,7 @@ fn secrets_in_ids_addresses_tags_and_classes_stay_hidden() {
     let slices: Vec<&str> =
         live["slices"].as_array().unwrap().iter().map(|s| s["value"].as_str().unwrap()).collect();
     assert!(slices.contains(&"env [redacted]") && slices.contains(&"p-[redacted]"), "{slices:?}");
-    // It is not known here, and the case with it in its id is found all the same.
+    // It is not known here, and the case with it in its id is still found.
     let journal = "karat-report/journal/server-suite.jsonl";
     let score =
         ["server", "score", "suite.yaml", "--journal", journal, "--out", "again", "-o", "k.xml"];

@@ -303,6 +303,24 @@ pub(crate) fn failing() -> Report {
     }
 }
 
+/// The same queries in five runs. Two lost as much by `recall@5`, and their first run shows the opposite:
+/// the right tool of `q-2` is first in it, so its mean reciprocal rank is not one over a rank.
+pub(crate) fn of_several_runs() -> Report {
+    let mut report = failing();
+    report.runs = 5;
+    let comparison = report.comparison.as_mut().unwrap();
+    for (id, before) in [("q-2", 0.4), ("q-3", 0.4)] {
+        let scores = [("mrr".into(), Some(before)), ("recall@5".into(), Some(before))];
+        comparison.before.insert(id.to_owned(), BTreeMap::from(scores));
+        let item = report.items.iter_mut().find(|item| item.id == id).unwrap();
+        item.metrics.insert("mrr".into(), Some(0.2));
+        item.metrics.insert("recall@5".into(), Some(0.2));
+        let Some(Observed::Ranking(ranking)) = &mut item.observed else { unreachable!() };
+        ranking.first_right = Some(if id == "q-2" { 1 } else { 2 });
+    }
+    report
+}
+
 /// Detection: an undefined metric and a limit that the data cannot certify.
 pub(crate) fn undecided() -> Report {
     let verdict = |id: &str| Item {
