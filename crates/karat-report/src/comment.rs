@@ -304,7 +304,7 @@ fn against_base(check: &CheckReport, base: Option<&[Report]>) -> String {
     folded(&format!("Against the merge base{place}: {counts}"), "merge base", &rows)
 }
 
-/// A row with a text about an entry.
+/// A row with a remark about an entry.
 fn remark(report: &Report, what: String) -> [String; 5] {
     [named(report), what, String::new(), String::new(), String::new()]
 }

@@ -151,9 +151,9 @@ fn a_page_shows_no_ranks_of_items_with_several_runs() {
 #[test]
 fn a_page_says_that_verdicts_of_several_runs_are_of_the_first() {
     let report = sample::undecided();
-    let title = "What was flagged in the first run";
+    let title = "flagged in the first run";
     let page = html::page(&sample::single(report.clone())).unwrap();
-    assert!(page.contains("What was flagged") && !page.contains(title));
+    assert!(!page.contains(title));
     let page = html::page(&sample::single(Report { runs: 5, ..report })).unwrap();
     assert!(page.contains(title));
 }

@@ -155,7 +155,7 @@ fn text_of_others_in_a_comparison_is_escaped_and_fits_the_terminal() {
     scratch.project(GOLDEN, "", BM25);
     let check = scratch.karat(&["check", "--json"]).expect(0).json();
     let mut before = check.clone();
-    for (name, evaluation) in [("other", "retrieval"), ("alone", "a\u{1b}[2Jb")] {
+    for (name, evaluation) in [("other", "retrieval"), ("own", "a\u{1b}[2Jb")] {
         let mut entry = check["reports"][0].clone();
         (entry["name"], entry["evaluation"]) = (name.into(), evaluation.into());
         before["reports"].as_array_mut().unwrap().push(entry);
