@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use karat_io::text::printable;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +52,8 @@ macro_rules! names {
 
         impl fmt::Display for $type {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.name())
+                // A name that this build does not know is whatever a report says.
+                f.pad(&printable(self.name()))
             }
         }
 
@@ -140,5 +142,11 @@ mod tests {
             assert_eq!(serde_json::from_str::<Kind>(&text).unwrap(), kind);
         }
         assert_eq!(Kind::Other("toy".into()).evaluation().name(), "toy");
+    }
+
+    #[test]
+    fn a_name_that_is_not_known_is_shown_escaped() {
+        let name = Evaluation::from("a\u{1b}[31m".to_owned());
+        assert_eq!(format!("{name:<12}|"), "a\\u{1b}[31m |");
     }
 }

@@ -216,7 +216,7 @@ fn in_tool(path: &Path, text: &str, format: Format, error: InputError) -> InputE
         let name = field("tool_id").or(field("tool")).or(field("name"));
         let id = name.map_or_else(|| format!("tools[{index}]"), str::to_owned);
         if let Err(error) = RawTool::deserialize(&tool) {
-            return InputError::invalid(path, id, error.to_string());
+            return InputError::invalid(path, id, input::plain(&error.to_string()));
         }
     }
     error

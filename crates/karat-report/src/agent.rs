@@ -177,10 +177,7 @@ fn lost(entry: &NotMeasured) -> Vec<String> {
         String::new(),
         format!("NOT MEASURED {evaluation}/{entry_name}"),
         format!("  reason: {}", quoted(&entry.reason, REASON)),
-        format!(
-            "  look at: how karat.toml starts it, [[{evaluation}]] name = {}",
-            quoted(&entry.name, NAME)
-        ),
+        format!("  look at: [[{evaluation}]] name = {} in karat.toml", quoted(&entry.name, NAME)),
     ]
 }
 

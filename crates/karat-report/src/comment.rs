@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use karat_core::baseline::Baseline;
 use karat_core::compare::compare;
 use karat_core::observed::{AttackStatus, Observed, VerdictOutcome};
-use karat_core::report::{Better, Check, CheckReport, Delta, Item, Report, Verdict};
+use karat_core::report::{Better, Check, CheckReport, Comparison, Delta, Item, Report, Verdict};
 use karat_io::text::{clip, printable};
 
 use crate::format::{
@@ -28,6 +28,8 @@ const ITEMS: usize = 5;
 const TEXT: usize = 90;
 /// The most characters of a reason.
 const REASON: usize = 200;
+/// The most items of data that a line names.
+const NAMED: usize = 3;
 /// The most rows of a folded table.
 const FOLDED: usize = 60;
 
@@ -184,7 +186,7 @@ pub(crate) fn described(report: &Report, item: &Item, metric: &str) -> (String, 
             (_, now) => format!("{metric} {}", optional(now)),
         }
     };
-    let is_one_of_several = select::is_first_of_several(report, item);
+    let is_one_of_several = select::shows_first_run(report);
     match &item.observed {
         Some(Observed::Ranking(ranking)) => {
             let now = match ranking.first_right {
@@ -230,7 +232,10 @@ pub(crate) fn described(report: &Report, item: &Item, metric: &str) -> (String, 
 /// Every headline metric against the committed baseline, folded.
 fn metrics(check: &CheckReport) -> String {
     let mut rows = Vec::new();
+    let mut measured = 0;
     for report in &check.reports {
+        rows.extend(report.comparison.iter().flat_map(|one| remarks(report, one)));
+        measured += report.metrics.len();
         for metric in &report.metrics {
             let delta = select::delta(report, &metric.id);
             let before = delta.map_or_else(String::new, |delta| optional(delta.before));
@@ -243,7 +248,7 @@ fn metrics(check: &CheckReport) -> String {
             ]);
         }
     }
-    let all = count(rows.len(), "metric");
+    let all = count(measured, "metric");
     folded(&format!("{all} against the committed baseline"), "baseline", &rows)
 }
 
@@ -253,9 +258,6 @@ fn against_base(check: &CheckReport, base: Option<&[Report]>) -> String {
     let mut rows = Vec::new();
     let (mut same, mut unclear) = (0, 0);
     let (mut worse, mut better) = (0, 0);
-    let remark = |report: &Report, what: String| {
-        [named(report), what, String::new(), String::new(), String::new()]
-    };
     for report in &check.reports {
         let key = (&report.evaluation, &report.name);
         let Some(old) = base.iter().find(|old| (&old.evaluation, &old.name) == key) else {
@@ -266,7 +268,7 @@ fn against_base(check: &CheckReport, base: Option<&[Report]>) -> String {
             rows.push(remark(report, "measured in another way".to_owned()));
             continue;
         };
-        rows.extend(not_compared(&comparison).map(|line| remark(report, in_code(&line))));
+        rows.extend(remarks(report, &comparison));
         for delta in &comparison.deltas {
             match delta.delta.map(|amount| Direction::of(amount, delta.better)) {
                 None | Some(Direction::Same) if has_same_scores(delta) => {
@@ -300,6 +302,18 @@ fn against_base(check: &CheckReport, base: Option<&[Report]>) -> String {
         let _ = write!(counts, ", {unclear} not comparable");
     }
     folded(&format!("Against the merge base{place}: {counts}"), "merge base", &rows)
+}
+
+/// A row with a remark about an entry.
+fn remark(report: &Report, what: String) -> [String; 5] {
+    [named(report), what, String::new(), String::new(), String::new()]
+}
+
+/// Rows for the metrics that are not in a comparison, and for the changes of its data.
+fn remarks(report: &Report, comparison: &Comparison) -> Vec<[String; 5]> {
+    let data = comparison.data.iter().flat_map(|data| data.lines(NAMED));
+    let lines = not_compared(comparison).into_iter().chain(data);
+    lines.map(|line| remark(report, in_code(&line))).collect()
 }
 
 /// Returns whether the same items have a score before and now. Otherwise, no change over the rest is not no change.

@@ -1,6 +1,6 @@
 //! The findings of a check as SARIF: failed gates, and the items that a reader should look at.
 
-use karat_core::observed::{AttackStatus, Observed, VerdictOutcome, Verdicts};
+use karat_core::observed::{AttackStatus, Observed, Verdicts};
 use karat_core::report::{CheckReport, Item, Report, Verdict};
 use karat_io::text::clip;
 use karat_metrics::metric;
@@ -99,16 +99,21 @@ pub(crate) fn sarif(check: &CheckReport) -> String {
 fn of_item(item: &Item, report: &str) -> Vec<Found> {
     let one = |rule, message| vec![Found::new(rule, format!("{report}/{}", item.id), message)];
     match &item.observed {
-        Some(Observed::Verdicts(entry)) => match entry.outcome {
-            Some(VerdictOutcome::FalseNegative) => {
+        // Only one run is observed; the scores are means over all runs.
+        Some(Observed::Verdicts(entry)) => {
+            let rate = |id: &str| item.metrics.get(id).copied().flatten();
+            if let Some(caught) = rate("recall").filter(|caught| *caught < 1.0) {
                 let category = item.tags.get("category").map_or("attack", String::as_str);
-                one(FALSE_NEGATIVE, format!("{category} not flagged: {}", described(entry)))
+                let runs = if caught > 0.0 { " in some runs" } else { "" };
+                let text = described(entry);
+                return one(FALSE_NEGATIVE, format!("{category} not flagged{runs}: {text}"));
             }
-            Some(VerdictOutcome::FalsePositive) => {
-                one(FALSE_POSITIVE, format!("flagged: {}", described(entry)))
+            if let Some(raised) = rate("fpr").filter(|raised| *raised > 0.0) {
+                let runs = if raised < 1.0 { " in some runs" } else { "" };
+                return one(FALSE_POSITIVE, format!("flagged{runs}: {}", described(entry)));
             }
-            _ => Vec::new(),
-        },
+            Vec::new()
+        }
         Some(Observed::Fuzz(fuzz)) => {
             let found = fuzz.findings.iter().map(|finding| Found {
                 rule: FUZZ,

@@ -1,7 +1,6 @@
 //! Lookups in a report that several renderers need.
 
-use karat_core::observed::Observed;
-use karat_core::report::{Check, CheckReport, Delta, Item, Kind, Measured, Report, Slice, Verdict};
+use karat_core::report::{Check, CheckReport, Delta, Kind, Measured, Report, Slice, Verdict};
 use karat_metrics::{MetricId, metric, registry};
 
 /// The metrics in tables of rankings.
@@ -47,11 +46,10 @@ pub(crate) fn delta_over<'a>(
     deltas.iter().find(|delta| delta.metric == metric && delta.slice.as_deref() == slice)
 }
 
-/// Returns whether the observation of an item is from the first of several runs. Its score is the mean over
-/// all of them, so an item that got worse may look right in the first.
-pub(crate) fn is_first_of_several(report: &Report, item: &Item) -> bool {
-    let of_one_run = matches!(item.observed, Some(Observed::Ranking(_) | Observed::Verdicts(_)));
-    report.runs > 1 && of_one_run
+/// Returns whether only the first of several runs is observed. Scores are means over all of them, so an item
+/// that got worse may look right in the first.
+pub(crate) fn shows_first_run(report: &Report) -> bool {
+    report.runs > 1 && matches!(report.kind, Kind::Ranking | Kind::Verdicts)
 }
 
 /// The slices by one property.

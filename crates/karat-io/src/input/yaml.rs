@@ -157,13 +157,17 @@ fn kind(error: &Error, limits: &Limits) -> FaultKind {
         Error::InvalidScalar { ty, .. } => {
             FaultKind::Mismatch(plain(&format!("invalid value, expected {ty}")))
         }
+        Error::Unexpected { expected, .. } => FaultKind::Mismatch(match *expected {
+            "mapping start" => "expected an object with keys".to_owned(),
+            "sequence start" => "expected a list".to_owned(),
+            other => format!("expected {other}"),
+        }),
         Error::InvalidBooleanStrict { .. } => {
             FaultKind::Mismatch("invalid value, expected `true` or `false`".to_owned())
         }
         Error::Message { msg, .. } => FaultKind::from_serde(msg),
         Error::SerdeInvalidLength { .. }
         | Error::SerdeVariantId { .. }
-        | Error::Unexpected { .. }
         | Error::NullIntoString { .. }
         | Error::UnexpectedValueForUnit { .. } => FaultKind::Mismatch(message()),
         _ => FaultKind::Syntax(message()),

@@ -309,6 +309,7 @@ fn a_wrong_type_is_reported_with_place_and_expectation() {
     }
     for error in [json("7"), yaml("7"), yaml("- a")] {
         assert!(matches!(error, InputError::Mismatch { .. }), "{error:?}");
+        assert!(error.to_string().contains("expected an object with keys"), "{error}");
     }
 }
 

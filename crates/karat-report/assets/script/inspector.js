@@ -97,6 +97,7 @@ class Inspector {
     const moved = this.table.report.moved(this.row);
     if (moved) body.append(section("Before \u2192 now", element("p", {}, moved)));
     if (item.error) body.append(failure(item.error));
+    if (this.table.report.head.first_run) body.append(small("Observed in the first run:"));
     const view = item.observed ? viewOf(item.observed) : undefined;
     if (view) body.append(...view(item.observed).filter((part) => part !== null));
     else if (item.observed) body.append(section("Observed", tree(item.observed, 2)));

@@ -20,6 +20,7 @@ use serde::Serialize;
 
 use super::facet;
 use crate::charts::short;
+use crate::select;
 use crate::terminal::items;
 
 /// The columns of a title in the table of items.
@@ -45,6 +46,8 @@ struct Head<'a> {
     before: Option<&'a BTreeMap<String, Scores>>,
     /// True if the gate failed: then the table begins with what got worse.
     failed: bool,
+    /// True if only the first of several runs is observed.
+    first_run: bool,
     /// The items behind checks that did not pass.
     blamed: BTreeSet<&'a str>,
     rows: Vec<Row<'a>>,
@@ -128,6 +131,7 @@ fn head<'a>(report: &'a Report, slug: &'a str) -> Head<'a> {
             .collect(),
         before: report.comparison.as_ref().map(|comparison| &comparison.before),
         failed: report.gate.as_ref().is_some_and(|gate| gate.verdict == Verdict::Fail),
+        first_run: select::shows_first_run(report),
         blamed: checks
             .filter(|check| check.verdict != Verdict::Pass)
             .flat_map(|check| check.items.iter().map(String::as_str))

@@ -36,6 +36,7 @@ pub(crate) struct Moved<'r> {
 pub(crate) fn worsened<'r>(report: &'r Report, metric: &str, ids: &[String]) -> Vec<Moved<'r>> {
     let higher = report.metric(metric).is_none_or(|one| one.better == Better::Higher);
     let sign = if higher { 1.0 } else { -1.0 };
+    let ids: BTreeSet<&String> = ids.iter().collect();
     let mut moved: Vec<Moved<'r>> = report
         .items
         .iter()
@@ -51,11 +52,11 @@ pub(crate) fn worsened<'r>(report: &'r Report, metric: &str, ids: &[String]) -> 
     moved
 }
 
-/// The rank of the first right result of a query, before and now; none for what is not a ranking, and for
-/// several runs, which have a rank each.
+/// The rank of the first right result of a query, before and now; none for what is not a ranking, for a query
+/// without an answer, and for several runs, which have a rank each.
 pub(crate) fn ranks(report: &Report, item: &Item) -> Option<[Option<usize>; 2]> {
     let Some(Observed::Ranking(ranking)) = &item.observed else { return None };
-    if report.runs > 1 || has_other_runs(report) {
+    if item.error.is_some() || report.runs > 1 || has_other_runs(report) {
         return None;
     }
     let earlier = report.comparison.as_ref().and_then(|all| all.before.get(&item.id));
@@ -79,9 +80,7 @@ impl<'r> Moved<'r> {
         let before = |id: &str| earlier.and_then(|scores| scores.get(id)).copied();
         let now = item.metrics.get(metric).copied().flatten();
         let outcome = match &item.observed {
-            Some(Observed::Verdicts(entry)) if !select::is_first_of_several(report, item) => {
-                entry.outcome
-            }
+            Some(Observed::Verdicts(entry)) if !select::shows_first_run(report) => entry.outcome,
             _ => None,
         };
         let unchanged = if earlier.is_some() { now } else { None };
@@ -118,6 +117,7 @@ impl<'r> Moved<'r> {
         }
         let shown = |score: Option<f64>| score.map_or_else(|| "none".to_owned(), |v| short(v, 3));
         match (self.compared, self.now) {
+            (_, None) if self.item.error.is_some() => "no answer".to_owned(),
             // Not scored by this metric.
             (_, None) if self.before.is_none() => String::new(),
             (true, now) => format!("{} → {}", shown(self.before), shown(now)),
@@ -306,7 +306,7 @@ pub fn one(report: &Report, item: &Item, style: Style) -> String {
     }
     if let Some(observed) = &item.observed {
         let value = serde_json::to_value(observed).unwrap_or(Value::Null);
-        let head = match select::is_first_of_several(report, item) {
+        let head = match select::shows_first_run(report) {
             true => "observed in the first run",
             false => "observed",
         };

@@ -500,7 +500,12 @@ pub fn comparison(comparison: &Comparison, style: Style) -> String {
     if let Some(line) = format::not_compared(comparison) {
         wrapped(style, &mut text, "  ", &line);
     }
-    text.push_str("  p (Holm): paired test over the items, corrected over these metrics; intervals are not corrected\n");
+    wrapped(
+        style,
+        &mut text,
+        "  ",
+        "p (Holm): paired test over the items, corrected over these metrics; intervals are not corrected",
+    );
     text
 }
 
@@ -522,7 +527,8 @@ pub fn baseline(baseline: &Baseline) -> String {
     text
 }
 
-fn wrapped(style: Style, text: &mut String, indent: &str, line: &str) {
+/// Adds a line, escaped, and broken at spaces where it is too long.
+pub fn wrapped(style: Style, text: &mut String, indent: &str, line: &str) {
     for (count, part) in wrap(line, style.width - indent.len() - 2).into_iter().enumerate() {
         let more = if count == 0 { "" } else { "  " };
         let _ = writeln!(text, "{indent}{more}{part}");

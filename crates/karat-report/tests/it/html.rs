@@ -140,10 +140,30 @@ fn a_page_shows_no_ranks_of_items_with_several_runs() {
     let page = html::page(&sample::single(report.clone())).unwrap();
     assert!(page.contains("Rank of the first relevant tool in the first run"));
     assert!(page.contains("0.400 → 0.200") && !page.contains("rank 3 → "));
+    assert_eq!(lines(&page).0[0]["first_run"], true);
     let rows = |page: &str| lines(page).0[0]["rows"].as_array().unwrap().clone();
     assert!(rows(&page).iter().all(|row| row.get("ranks").is_none()));
     let page = html::page(&sample::single(Report { runs: 1, ..report })).unwrap();
     assert!(rows(&page).iter().any(|row| row.get("ranks").is_some()));
+    assert_eq!(lines(&page).0[0]["first_run"], false);
+}
+
+#[test]
+fn a_page_says_that_verdicts_of_several_runs_are_of_the_first() {
+    let report = sample::undecided();
+    let title = "flagged in the first run";
+    let page = html::page(&sample::single(report.clone())).unwrap();
+    assert!(!page.contains(title));
+    let page = html::page(&sample::single(Report { runs: 5, ..report })).unwrap();
+    assert!(page.contains(title));
+}
+
+#[test]
+fn a_query_without_an_answer_has_no_ranks() {
+    let page = html::page(&sample::single(sample::without_an_answer())).unwrap();
+    let rows = lines(&page).0[0]["rows"].as_array().unwrap().clone();
+    let row = rows.iter().find(|row| row["id"] == "q-3").unwrap();
+    assert!(row["error"].is_object() && row.get("ranks").is_none(), "{row}");
 }
 
 #[test]

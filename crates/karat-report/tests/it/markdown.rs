@@ -2,7 +2,8 @@
 
 use crate::sample;
 
-use karat_core::report::CheckReport;
+use karat_core::dataset::{Changes, DataChange};
+use karat_core::report::{CheckReport, NotCompared};
 use karat_io::text::printable_block;
 use karat_report::Output;
 
@@ -131,6 +132,22 @@ fn a_comment_does_not_count_lost_scores_and_entries_as_the_same() {
     let gone =
         format!("<td><code>{}/{}</code></td><td>not in this report", gone.evaluation, gone.name);
     assert!(comment.contains(&gone), "{comment}");
+}
+
+#[test]
+fn a_comment_says_over_which_items_a_change_is() {
+    let mut report = sample::failing();
+    let comparison = report.comparison.as_mut().unwrap();
+    let items = Changes { removed: vec!["q-9".to_owned()], ..Changes::default() };
+    comparison.data = Some(DataChange { items, ..DataChange::default() });
+    comparison.not_compared = Some(NotCompared {
+        metrics: vec!["precision".into()],
+        reason: "not means of scores".to_owned(),
+    });
+    let comment = comment(&sample::single(report), None);
+    assert!(comment.contains("<summary>3 metrics against the committed baseline"), "{comment}");
+    assert!(comment.contains("1 removed &#40;q-9&#41;"), "{comment}");
+    assert!(comment.contains("not compared&#58; precision"), "{comment}");
 }
 
 #[test]

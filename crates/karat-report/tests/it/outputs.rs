@@ -108,6 +108,21 @@ fn findings_are_the_items_that_a_reader_should_look_at() {
 }
 
 #[test]
+fn an_entry_that_was_missed_in_one_of_several_runs_is_a_finding() {
+    let mut report = sample::undecided();
+    report.runs = 5;
+    // The first run flagged both.
+    report.items[0].metrics.insert("recall".into(), Some(0.8));
+    let log = rendered(Output::Sarif, &sample::single(report));
+    let results = log["runs"][0]["results"].as_array().unwrap();
+    let found: Vec<&Value> =
+        results.iter().filter(|result| result["ruleId"] == "false-negative").collect();
+    assert_eq!(found.len(), 1, "{results:?}");
+    let message = found[0]["message"]["text"].as_str().unwrap();
+    assert!(message.contains("not flagged in some runs: read"), "{message}");
+}
+
+#[test]
 fn a_kind_that_this_build_does_not_know_is_in_every_output() {
     let mut check = sample::single(sample::kinds::toy());
     let gate = karat_core::report::Gate {

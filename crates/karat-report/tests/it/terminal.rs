@@ -233,3 +233,11 @@ fn the_time_of_a_check_covers_the_entries_that_were_measured() {
     let none = CheckReport { reports: Vec::new(), ..sample::small() };
     assert_eq!(head(&none), "1 entry");
 }
+
+#[test]
+fn a_query_without_an_answer_is_not_shown_as_one_that_found_nothing() {
+    let report = sample::without_an_answer();
+    let text = terminal::items::worse(&report, PLAIN);
+    assert!(text.contains("mrr: 0 worse, 0 better, 1 failed"), "{text}");
+    assert!(text.contains("  no answer\n") && !text.contains("rank"), "{text}");
+}

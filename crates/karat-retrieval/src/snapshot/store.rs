@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use karat_core::dataset::{
-    Dataset as Frozen, DatasetError, IfFrozen, MANIFEST, Manifest, Meta, Version,
+    Dataset as Frozen, DatasetError, Digest, FilePath, IfFrozen, MANIFEST, Manifest, Meta, Version,
 };
 use karat_core::report::Environment;
 use karat_io::input::{InputError, WriteError, create_folder, refuse_links, write_atomic};
@@ -76,7 +76,7 @@ pub enum Golden<'a> {
 pub enum Outcome {
     /// A new version was made.
     Made(Box<Made>),
-    /// The definitions are those of the last version, so there is no new one.
+    /// Definitions, queries and groups are those of the last version, so there is no new one.
     Same(Version),
 }
 
@@ -133,16 +133,15 @@ pub fn next_version(
         let message = "no tools; nothing was frozen";
         return Err(InputError::invalid(source.snapshot, TOOLS, message).into());
     }
-    let last = last_version(dataset)?;
-    let mut since = None;
-    if let Some(version) = last {
-        let before = Snapshot::open(&dataset.join(version.to_string()))?;
-        let diff = Diff::between(&before, &snapshot);
-        if diff.is_empty() && matches!(source.golden, Golden::Previous) {
-            return Ok(Outcome::Same(version));
+    let before = last_version(dataset)?;
+    let last = before.as_ref().map(|before| before.manifest().version);
+    let since = match last {
+        Some(version) => {
+            let earlier = Snapshot::open(&dataset.join(version.to_string()))?;
+            Some((version, Diff::between(&earlier, &snapshot)))
         }
-        since = Some((version, diff));
-    }
+        None => None,
+    };
     let version = last.map_or(Version::new(1), Version::next);
     let folder = dataset.join(version.to_string());
     let made = sibling(&folder)?;
@@ -156,6 +155,12 @@ pub fn next_version(
     };
     let meta = Meta { name, version, licence: licence.to_owned(), made: made_how };
     let manifest = Manifest::freeze(made.path(), meta, IfFrozen::Refuse)?;
+    if let (Some((version, diff)), Some(before)) = (&since, &before)
+        && diff.is_empty()
+        && about_tools(&manifest).eq(about_tools(before.manifest()))
+    {
+        return Ok(Outcome::Same(*version));
+    }
     // Whatever would make it unusable is found here, before it takes its place.
     Dataset::open(karat_core::dataset::DatasetFiles::Folder(made.path().to_owned()))
         .map_err(|error| carried_over(&error, made.path(), &folder))?;
@@ -175,6 +180,12 @@ impl Golden<'_> {
 
 /// The folders of a version besides that of its tools.
 const ABOUT_TOOLS: [&str; 2] = ["golden", "groups"];
+
+/// The files of queries and groups, with their digests.
+fn about_tools(manifest: &Manifest) -> impl Iterator<Item = (&FilePath, &Digest)> {
+    let is_one = |path: &str| ABOUT_TOOLS.iter().any(|part| Path::new(path).starts_with(part));
+    manifest.files.iter().filter(move |(path, _)| is_one(path.as_str()))
+}
 
 /// Copies the snapshot and the queries. Gives back when it was captured and from how many servers.
 fn copy_all(
@@ -258,10 +269,9 @@ pub fn newest(dataset: &Path) -> Option<Version> {
 }
 
 /// The last frozen version of a dataset, verified.
-fn last_version(dataset: &Path) -> Result<Option<Version>, EvalError> {
+fn last_version(dataset: &Path) -> Result<Option<Frozen>, EvalError> {
     let Some(last) = newest(dataset) else { return Ok(None) };
-    Frozen::open(&dataset.join(last.to_string()))?;
-    Ok(Some(last))
+    Ok(Some(Frozen::open(&dataset.join(last.to_string()))?))
 }
 
 /// A server as a file of a dataset.
@@ -445,5 +455,11 @@ mod tests {
             assert_eq!(fs::read_to_string(root.join("data").join(version)).unwrap(), query(text));
         }
         assert_eq!(fs::read_dir(root.join("data/v2/golden")).unwrap().count(), 1);
+        // The queries of the snapshot are another change than its tools.
+        fs::remove_file(root.join("1/golden/1.jsonl")).unwrap();
+        fs::write(root.join("1/golden/1.jsonl"), query("changed")).unwrap();
+        let third = made(freeze(root, "1"));
+        assert!(third.folder.ends_with("data/v3"), "{}", third.folder.display());
+        assert!(matches!(freeze(root, "1").unwrap(), Outcome::Same(v) if v == Version::new(3)));
     }
 }

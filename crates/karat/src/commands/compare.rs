@@ -8,6 +8,7 @@ use karat_core::kind::Evaluation;
 use karat_core::leaderboard;
 use karat_core::report::{Comparison, Report, load_reports};
 use karat_io::text::printable;
+use karat_report::terminal::{Style, wrapped};
 use serde::Serialize;
 
 use crate::cli::CompareArgs;
@@ -47,7 +48,7 @@ pub(crate) struct Named {
     pub(crate) name: String,
     /// The name of the earlier entry, if it is another one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    before: Option<String>,
+    pub(crate) before: Option<String>,
     #[serde(flatten)]
     pub(crate) comparison: Comparison,
 }
@@ -206,15 +207,16 @@ pub(crate) fn show(
 ) -> Result<Exit, Stop> {
     let mut pairs = Pairs::of(before, after, slices).map_err(Stop::bad_input)?;
     if let Some(id) = primary {
-        for Named { evaluation, name, comparison, .. } in &mut pairs.comparisons {
-            if comparison.set_primary(id) {
-                continue;
-            }
-            let entry = shown(&entry_path(evaluation, name));
-            let known: Vec<&str> = comparison.deltas.iter().map(|d| d.metric.as_str()).collect();
-            let known = known.join(", ");
+        let mut is_compared = false;
+        for named in &mut pairs.comparisons {
+            is_compared |= named.comparison.set_primary(id);
+        }
+        if !is_compared {
+            let deltas = pairs.comparisons.iter().flat_map(|named| &named.comparison.deltas);
+            let known: BTreeSet<&str> = deltas.map(|delta| delta.metric.as_str()).collect();
+            let known = shown(&known.into_iter().collect::<Vec<_>>().join(", "));
             return Err(Stop::bad_input(format!(
-                "{entry}: --primary: {id:?} was not compared; expected one of {known}"
+                "--primary: {id:?} was not compared; expected one of {known}"
             )));
         }
     }
@@ -231,14 +233,14 @@ pub(crate) fn show(
             let name = shown(&format!("{before}{}", named.name));
             text.push_str(&format!("{} · {name}\n", named.evaluation));
             text.push_str(&karat_report::terminal::comparison(&named.comparison, style));
-            text.push_str(&unpaired(&named.comparison));
+            unpaired(&mut text, &named.comparison, style);
         }
         for entry in &pairs.not_compared {
-            text.push_str(&format!("not compared: {entry}\n"));
+            wrapped(style, &mut text, "", &format!("not compared: {entry}"));
         }
         for (side, names) in [("before", pairs.only_before), ("after", pairs.only_after)] {
             if !names.is_empty() {
-                text.push_str(&format!("only {side}: {}\n", shown(&names.join(", "))));
+                wrapped(style, &mut text, "", &format!("only {side}: {}", names.join(", ")));
             }
         }
         terminal.print(&text)?;
@@ -281,7 +283,7 @@ fn found(key: &SliceKey, pairs: &Pairs, before: &[Report], after: &[Report]) -> 
 }
 
 /// The items that have a score on one side only, for all metrics at once that lack the same ones.
-fn unpaired(comparison: &Comparison) -> String {
+fn unpaired(text: &mut String, comparison: &Comparison, style: Style) {
     let mut alike: BTreeMap<_, Vec<&str>> = BTreeMap::new();
     for delta in comparison.deltas.iter().filter(|delta| delta.slice.is_none()) {
         if !(delta.lost.is_empty() && delta.gained.is_empty()) {
@@ -289,7 +291,6 @@ fn unpaired(comparison: &Comparison) -> String {
             alike.entry(key).or_default().push(&delta.metric);
         }
     }
-    let mut text = String::new();
     for ((lost, gained, pairs), metrics) in alike {
         for (items, what) in [(lost, "no score now"), (gained, "no score before")] {
             if items.is_empty() {
@@ -304,8 +305,7 @@ fn unpaired(comparison: &Comparison) -> String {
                 several => format!("{} metrics", several.len()),
             };
             let line = format!("{place}, {what}: {names} (the change is over the other {pairs})");
-            text.push_str(&format!("  {}\n", shown(&line)));
+            wrapped(style, text, "  ", &line);
         }
     }
-    text
 }

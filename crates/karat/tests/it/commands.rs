@@ -150,6 +150,45 @@ fn an_entry_that_cannot_be_compared_does_not_hide_the_others() {
 }
 
 #[test]
+fn text_of_others_in_a_comparison_is_escaped_and_fits_the_terminal() {
+    let scratch = Scratch::new();
+    scratch.project(GOLDEN, "", BM25);
+    let check = scratch.karat(&["check", "--json"]).expect(0).json();
+    let mut before = check.clone();
+    for (name, evaluation) in [("other", "retrieval"), ("own", "a\u{1b}[2Jb")] {
+        let mut entry = check["reports"][0].clone();
+        (entry["name"], entry["evaluation"]) = (name.into(), evaluation.into());
+        before["reports"].as_array_mut().unwrap().push(entry);
+    }
+    let mut after = before.clone();
+    after["reports"][1]["kind"] = "k\u{1b}[31mind".into();
+    scratch.write("before.json", before.to_string());
+    scratch.write("after.json", after.to_string());
+    let mut command = scratch.command(&["compare", "before.json", "after.json"]);
+    let said = command.env("COLUMNS", "80").output().unwrap();
+    let said = String::from_utf8(said.stdout).unwrap();
+    assert!(!said.contains('\u{1b}'), "{said:?}");
+    assert!(said.contains("not compared: retrieval/other: retrieval (ranking)"), "{said}");
+    assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
+}
+
+#[test]
+fn a_primary_metric_is_that_of_the_entries_that_have_it() {
+    let scratch = Scratch::new();
+    scratch.project(GOLDEN, "", BM25);
+    let call = r#"{"id": "t", "calls": [{"name": "a", "arguments": {}}], "expect": {"calls": [{"name": "a", "arguments": {}}]}}"#;
+    scratch.write("traces.jsonl", call);
+    let project = scratch.read("karat.toml");
+    let agent = "[[agent]]\nname = \"a\"\ntraces = [\"traces.jsonl\"]\n";
+    scratch.write("karat.toml", format!("{project}\n{agent}"));
+    scratch.karat(&["check", "-o", "r.json"]).expect(0);
+    let compare = |id: &str| scratch.karat(&["compare", "r.json", "r.json", "--primary", id]);
+    compare("mrr").expect(0);
+    compare("task.success").expect(0);
+    compare("mrr@7").expect(2).says(&["\"mrr@7\" was not compared", "mrr", "task.success"]);
+}
+
+#[test]
 fn compare_refuses_an_unknown_slice_and_an_item_twice() {
     let scratch = Scratch::new();
     scratch.project(GOLDEN, "", BM25);

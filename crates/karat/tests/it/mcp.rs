@@ -80,6 +80,16 @@ fn a_failed_check_is_read_and_explained() {
     let compared = structured(&scratch, &[], "karat_compare", &input);
     let metrics = compared["entries"][0]["metrics"].as_array().unwrap();
     assert_eq!(metrics.len(), 3, "{compared}");
+    assert_eq!(compared["entries"][0]["before"], Value::Null);
+
+    // The only entry of each report is compared whatever its name, which is not hidden.
+    let renamed = scratch.read("before.json").replace("\"name\": \"r\"", "\"name\": \"old\"");
+    scratch.write("renamed.json", renamed);
+    let input = json!({"before": "renamed.json", "after": "karat-report/report.json"});
+    let compared = structured(&scratch, &[], "karat_compare", &input);
+    let entry = &compared["entries"][0];
+    assert_eq!(entry["entry"], "retrieval/r");
+    assert_eq!(entry["before"], "retrieval/old", "{compared}");
 }
 
 /// The project file, for a server that is started elsewhere.

@@ -130,6 +130,18 @@ fn lists_of_tools_and_queries_are_read_in_every_format() {
 }
 
 #[test]
+fn a_tool_of_another_shape_is_refused_without_names_of_types() {
+    let scratch = Scratch::new();
+    scratch.write("golden.jsonl", GOLDEN);
+    for (name, text) in [("tools.json", "[3]"), ("tools.yaml", "- 3\n")] {
+        scratch.write(name, text);
+        let command = ["retrieval", "run", "--corpus", name, "--golden", "golden.jsonl"];
+        let said = ["tools[0]: found the number `3`, expected an object with keys"];
+        scratch.karat(&command).expect(2).says(&said);
+    }
+}
+
+#[test]
 fn a_mean_is_summed_in_the_order_of_the_golden_file() {
     let scratch = Scratch::new();
     let tools: Vec<String> = (0..30)

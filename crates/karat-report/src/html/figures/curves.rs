@@ -4,7 +4,7 @@ use karat_core::observed::{Observed, VerdictOutcome};
 use karat_core::report::Report;
 use karat_metrics::classification::Scores;
 
-use super::figure::Figure;
+use super::figure::{Context, Figure};
 use crate::charts::{Line, Plot, Point, Scale, along};
 use crate::format::number;
 use crate::select;
@@ -15,15 +15,16 @@ const POINTS: usize = 400;
 const ROWS: usize = 25;
 
 /// Both curves; none without a score for every verdict, or where one class is missing.
-pub(super) fn figures(report: &Report) -> Vec<Figure> {
-    let Some((scores, operating)) = scored(report) else { return Vec::new() };
+pub(super) fn figures(context: &Context<'_>) -> Vec<Figure> {
+    let Some((scores, operating)) = scored(context.report) else { return Vec::new() };
     let Ok(curve) = scores.roc_curve_of_corners() else { return Vec::new() };
     let roc = {
         let points: Vec<(f64, f64)> = curve.fpr.iter().copied().zip(curve.tpr).collect();
         let auc = scores.roc_auc().map_or_else(|_| String::new(), number);
         let at = operating.map(|at| (at.fpr, at.recall));
         let lead = format!("Area {auc}. The dot is the decision rule that was measured.");
-        drawn("ROC curve", &points, at, ["false-positive rate", "recall"]).lead(lead)
+        drawn(&context.of_observed("ROC curve"), &points, at, ["false-positive rate", "recall"])
+            .lead(lead)
     };
     let precision = scores.precision_recall_curve().ok().map(|curve| {
         let mut points: Vec<(f64, f64)> =
@@ -32,7 +33,8 @@ pub(super) fn figures(report: &Report) -> Vec<Figure> {
         let area = scores.average_precision().map_or_else(|_| String::new(), number);
         let at = operating.and_then(|at| Some((at.recall, at.precision?)));
         let lead = format!("Average precision {area}.");
-        drawn("Precision and recall", &points, at, ["recall", "precision"]).lead(lead)
+        drawn(&context.of_observed("Precision and recall"), &points, at, ["recall", "precision"])
+            .lead(lead)
     });
     std::iter::once(roc).chain(precision).collect()
 }
@@ -121,6 +123,10 @@ mod tests {
     use super::super::figure::Body;
     use super::*;
     use crate::sample;
+
+    fn figures(report: &Report) -> Vec<Figure> {
+        super::figures(&Context { report, slug: "d" })
+    }
 
     fn report(scored: &[(VerdictOutcome, Option<f64>)]) -> Report {
         let items = scored.iter().enumerate().map(|(at, (outcome, score))| {

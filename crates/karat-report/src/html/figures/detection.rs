@@ -94,7 +94,8 @@ fn confusion(context: &Context<'_>) -> Figure {
     let mut head = vec!["Text"];
     head.extend(columns.iter().map(|(name, _)| *name));
     head.push("all");
-    Figure::table("What was flagged", &head, rows).lead("Each number links to its entries.")
+    let title = context.of_observed("What was flagged");
+    Figure::table(&title, &head, rows).lead("Each number links to its entries.")
 }
 
 /// The entries of a row with one of these outcomes.

@@ -135,6 +135,14 @@ pub(super) struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
+    /// The title of a figure of observations.
+    pub(super) fn of_observed(&self, title: &str) -> String {
+        match select::shows_first_run(self.report) {
+            true => format!("{title} in the first run"),
+            false => title.to_owned(),
+        }
+    }
+
     /// The address of the items with these properties.
     pub(super) fn items(&self, wanted: &[(&str, &str)]) -> String {
         let parts: Vec<String> = wanted

@@ -28,7 +28,7 @@ pub(super) fn figures(report: &Report, slug: &str, all: &[Report]) -> Vec<Figure
         Kind::Ranking => retrieval::figures(&context),
         Kind::Verdicts => {
             let mut figures = detection::figures(&context);
-            figures.extend(curves::figures(report));
+            figures.extend(curves::figures(&context));
             figures
         }
         Kind::Suite => server::suite(&context),

@@ -9,13 +9,9 @@ use super::figure::{Context, Figure, Group};
 static COMPARED: [MetricId; 3] = [metric!("recall@5"), metric!("mrr"), metric!("ndcg@10")];
 
 pub(super) fn figures(context: &Context<'_>) -> Vec<Figure> {
-    // Only one run of each query is kept, so the ranks in the others are unknown.
-    let title = match context.report.runs {
-        0 | 1 => "Rank of the first relevant tool",
-        _ => "Rank of the first relevant tool in the first run",
-    };
+    let title = context.of_observed("Rank of the first relevant tool");
     let ranks = vec![Group::of(None, context.facet_rows(&RANKS))];
-    let mut figures = vec![Figure::bars(title, "queries", ranks)];
+    let mut figures = vec![Figure::bars(&title, "queries", ranks)];
     let metric = COMPARED.iter().find(|id| context.report.metric(id).is_some());
     if let Some(metric) = metric {
         let groups: Vec<Group> = ["kind", "split"]

@@ -76,7 +76,14 @@ fn verdicts() -> Report {
             findings: findings.to_vec(),
             ..Verdicts::default()
         };
-        item(id, tags, &[("recall", Some(1.0))], Observed::Verdicts(Box::new(verdicts)))
+        let score = match outcome {
+            VerdictOutcome::TruePositive => ("recall", Some(1.0)),
+            VerdictOutcome::FalseNegative => ("recall", Some(0.0)),
+            VerdictOutcome::FalsePositive => ("fpr", Some(1.0)),
+            VerdictOutcome::TrueNegative => ("fpr", Some(0.0)),
+            VerdictOutcome::Unsupported | VerdictOutcome::Error => ("recall", None),
+        };
+        item(id, tags, &[score], Observed::Verdicts(Box::new(verdicts)))
     };
     let evidence = [DetectorFinding {
         rule: text("exfiltration"),

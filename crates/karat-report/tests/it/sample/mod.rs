@@ -321,6 +321,19 @@ pub(crate) fn of_several_runs() -> Report {
     report
 }
 
+/// A query that had an answer before and none now; nothing else changed.
+pub(crate) fn without_an_answer() -> Report {
+    let mut report = failing();
+    let comparison = report.comparison.as_mut().unwrap();
+    comparison.deltas = vec![delta("mrr", 0.5, 0.5, &[], &[])];
+    comparison.deltas[0].lost = names(&["q-3"]);
+    comparison.before = [("q-3".to_owned(), [("mrr".into(), Some(0.5))].into())].into();
+    let item = report.items.iter_mut().find(|item| item.id == "q-3").unwrap();
+    item.metrics.values_mut().for_each(|score| *score = None);
+    item.error = Some(ItemError { class: "timeout".to_owned(), message: "late".to_owned() });
+    report
+}
+
 /// Detection: an undefined metric and a limit that the data cannot certify.
 pub(crate) fn undecided() -> Report {
     let verdict = |id: &str| Item {

@@ -87,12 +87,13 @@ pub(super) fn compare(arguments: &Value, folder: &Folder) -> Result<Value, Strin
     let printed = |names: Vec<String>| -> Vec<String> {
         names.iter().map(|name| printable(name).into_owned()).collect()
     };
-    let entry = |Named { evaluation, name, comparison, .. }: &Named| {
+    let entry = |Named { evaluation, name, before, comparison }: &Named| {
         let mut deltas: Vec<&Delta> = comparison.deltas.iter().collect();
         deltas.sort_by_key(|delta| Reverse((is_significant(delta), delta.worsened.len())));
         let metrics: Vec<Value> = deltas.iter().take(most).map(|delta| metric(delta)).collect();
         json!({
             "entry": printable(&entry_path(evaluation, name)),
+            "before": before.as_ref().map(|name| printable(&entry_path(evaluation, name)).into_owned()),
             "changed": comparison.changed.iter().map(|line| printable(line)).collect::<Vec<_>>(),
             "not_compared": left_out(comparison).map(|line| printable(&line).into_owned()),
             "metrics": metrics,

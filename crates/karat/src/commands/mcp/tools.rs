@@ -139,7 +139,7 @@ fn compare() -> Value {
         "description": "Compares two reports of `karat check` item by item: each metric before and after, \
             the change with its 95 % interval, the p-value after Holm's correction, whether chance is ruled \
             out, and the items that got worse. Use it to find out whether a change helped; entries are \
-            matched by name.",
+            matched by name, unless each report has only one.",
         "inputSchema": {
             "type": "object",
             "properties": {
@@ -158,7 +158,8 @@ fn compare() -> Value {
             "properties": {
                 "entries": {
                     "type": "array",
-                    "description": "The entries that both reports have.",
+                    "description": "The entries that both reports have; `before` is the earlier name of \
+                        one that has another.",
                     "items": {"type": "object"},
                 },
                 "not_compared": {
