@@ -531,7 +531,7 @@ async fn garbage_from_a_batch_scanner_never_passes() {
         ("print('nothing useful')", "not JSON"),
         ("print('[]')", "no results at $[*]"),
         ("print('[]\\n[]')", "no results at $[*]"),
-        ("print('[{\"tool_name\": 1, \"tool_name\": 2}]')", "duplicate key"),
+        ("print('[{\"tool_name\": 1, \"tool_name\": 2}]')", "is given twice"),
         ("print('{\"level\": \"info\"}\\n[]')", "names no tool"),
         ("print('[{\"tool_name\": \"stranger\"}]')", "names no tool"),
         ("import sys; sys.exit(3)", "exit status: 3"),
