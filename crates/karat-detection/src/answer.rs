@@ -1,5 +1,6 @@
 //! The answer of a scanner about one entry.
 
+use karat_core::observed::DetectorFinding;
 use karat_io::redact::Redactor;
 use serde::{Deserialize, Serialize};
 
@@ -27,26 +28,6 @@ impl Verdict {
             Verdict::Error => "error",
         }
     }
-}
-
-/// One thing that a detector found.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Evidence {
-    /// The rule.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub rule: String,
-    /// The severity.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub severity: String,
-    /// The explanation.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub message: String,
-    /// The place in the definition.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub place: String,
-    /// The text that caused it.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub excerpt: String,
 }
 
 /// The parts of an answer that are not where its paths lead.
@@ -87,9 +68,9 @@ pub struct DetectorReport {
     /// The parts that are missing for a decision by severity or score.
     #[serde(default, skip_serializing_if = "Lacks::is_nothing")]
     pub lacks: Lacks,
-    /// The findings.
+    /// The findings, without the name of the detector.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub findings: Vec<Evidence>,
+    pub findings: Vec<DetectorFinding>,
 }
 
 /// The answer of a system on one entry.
@@ -100,10 +81,16 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Hides secrets in the evidence, which journals and reports keep.
+    /// Hides secrets in all texts, which journals and reports keep.
     pub(crate) fn hide(&mut self, redactor: &Redactor) {
-        for evidence in self.reports.iter_mut().flat_map(|report| &mut report.findings) {
-            for text in [&mut evidence.message, &mut evidence.place, &mut evidence.excerpt] {
+        for report in &mut self.reports {
+            let DetectorReport { detector, severity, severities, findings, .. } = report;
+            let of_findings = findings.iter_mut().flat_map(|finding| {
+                let DetectorFinding { detector, rule, severity, message, place, excerpt } = finding;
+                [detector, rule, severity, message, place, excerpt]
+            });
+            let of_report = std::iter::once(detector).chain(severity).chain(severities);
+            for text in of_report.chain(of_findings) {
                 *text = redactor.hidden(std::mem::take(text));
             }
         }
@@ -118,8 +105,8 @@ impl Answer {
         reason: &str,
     ) {
         let reason = Some(reason).filter(|reason| !reason.is_empty());
-        let evidence =
-            reason.map(|said| Evidence { message: said.to_owned(), ..Evidence::default() });
+        let evidence = reason
+            .map(|said| DetectorFinding { message: said.to_owned(), ..DetectorFinding::default() });
         for detector in detectors {
             if self.reports.iter().any(|known| known.detector == detector) {
                 continue;
@@ -131,5 +118,37 @@ impl Answer {
                 ..DetectorReport::default()
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_hidden_wherever_a_scanner_writes_them() {
+        const SECRET: &str = "k3y-0f-a-scanner";
+        let text = || format!("by {SECRET}");
+        let finding = DetectorFinding {
+            detector: text(),
+            rule: text(),
+            severity: text(),
+            message: text(),
+            place: text(),
+            excerpt: text(),
+        };
+        let report = DetectorReport {
+            detector: text(),
+            severity: Some(text()),
+            severities: vec![text(), "low".to_owned()],
+            findings: vec![finding],
+            ..DetectorReport::default()
+        };
+        let mut answer = Answer { reports: vec![report] };
+        let mut redactor = Redactor::default();
+        redactor.add(SECRET);
+        answer.hide(&redactor);
+        let kept = serde_json::to_string(&answer).unwrap();
+        assert!(!kept.contains(SECRET) && kept.matches("by [redacted]").count() == 9, "{kept}");
     }
 }

@@ -6,9 +6,10 @@
 
 use std::collections::BTreeMap;
 
+use karat_core::observed::DetectorFinding;
 use serde::{Deserialize, Serialize};
 
-use crate::answer::{Answer, DetectorReport, Evidence, Verdict};
+use crate::answer::{Answer, DetectorReport, Verdict};
 use karat_core::error::EvalError;
 
 /// The rule: `decision = { … }` of a system.
@@ -74,8 +75,8 @@ pub(crate) fn rank(severity: &str) -> u8 {
     }
 }
 
-/// The gravest of several severities; among numbers the highest.
-pub(crate) fn gravest<'s>(severities: impl Iterator<Item = &'s str>) -> Option<&'s str> {
+/// The highest of several severities.
+pub(crate) fn most_severe<'s>(severities: impl Iterator<Item = &'s str>) -> Option<&'s str> {
     let number = |severity: &str| severity.parse::<f64>().unwrap_or(f64::NEG_INFINITY);
     severities.max_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| number(a).total_cmp(&number(b))))
 }
@@ -171,7 +172,7 @@ impl Decision {
             };
             let of_findings = || report.findings.iter().map(|finding| finding.severity.as_str());
             let own = report.severity.iter().chain(&report.severities).map(String::as_str);
-            // A severity of the whole is that of its gravest finding; otherwise each finding has to have one.
+            // A severity of the whole is that of its most severe finding; otherwise each finding has to have one.
             let known = report.severity.is_some()
                 || !report.findings.is_empty() && of_findings().all(|found| !found.is_empty());
             return if own.chain(of_findings()).any(counts) {
@@ -189,15 +190,17 @@ impl Decision {
 
 /// Returns whether a report has no findings, but for notes that there was none.
 fn is_silent(report: &DetectorReport) -> bool {
-    let is_note = |found: &Evidence| !found.severity.is_empty() && rank(&found.severity) == 0;
+    let is_note =
+        |found: &DetectorFinding| !found.severity.is_empty() && rank(&found.severity) == 0;
     report.findings.iter().all(is_note)
 }
 
-/// The gravest severity of a report.
+/// The highest severity of a report.
 fn severity(report: &DetectorReport) -> Option<&str> {
-    let of_findings = report.findings.iter().map(|Evidence { severity, .. }| severity.as_str());
+    let of_findings =
+        report.findings.iter().map(|DetectorFinding { severity, .. }| severity.as_str());
     let all = of_findings.chain(report.severity.as_deref());
-    gravest(all.filter(|severity| rank(severity) > 0))
+    most_severe(all.filter(|severity| rank(severity) > 0))
 }
 
 /// Several detectors as one: one flag is enough, a pass needs at least one that could judge, and a
@@ -216,7 +219,7 @@ fn together(several: &[&Judged]) -> Judged {
     Judged {
         detector: ANY.to_owned(),
         outcome,
-        severity: gravest(several.iter().filter_map(|judged| judged.severity.as_deref()))
+        severity: most_severe(several.iter().filter_map(|judged| judged.severity.as_deref()))
             .map(str::to_owned),
         score: highest(several),
         problem,
@@ -274,7 +277,7 @@ mod tests {
         let scored = Decision { min_score: Some(0.3), ..Decision::default() };
         let mut silent = report("a", Verdict::Pass, "", None);
         assert_eq!(outcome(&scored, vec![silent.clone()]), Verdict::Pass);
-        silent.findings.push(Evidence::default());
+        silent.findings.push(DetectorFinding::default());
         assert_eq!(outcome(&scored, vec![silent]), Verdict::Error);
     }
 
@@ -297,8 +300,10 @@ mod tests {
         let partly = |severity| DetectorReport { lacks, ..flag(severity) };
         assert_eq!(outcome(&rule, vec![partly("high")]), Verdict::Flag);
         assert_eq!(outcome(&rule, vec![partly("low")]), Verdict::Error);
-        let finding =
-            |severity: &str| Evidence { severity: severity.to_owned(), ..Evidence::default() };
+        let finding = |severity: &str| DetectorFinding {
+            severity: severity.to_owned(),
+            ..DetectorFinding::default()
+        };
         let listed = |severities: &[&str]| {
             let findings = severities.iter().map(|severity| finding(severity)).collect();
             DetectorReport { findings, ..flag("") }
@@ -308,7 +313,7 @@ mod tests {
         assert_eq!(outcome(&rule, vec![listed(&["", "high"])]), Verdict::Flag);
         let whole = DetectorReport { severity: Some("low".to_owned()), ..listed(&["low", ""]) };
         assert_eq!(outcome(&rule, vec![whole]), Verdict::Pass);
-        // The gravest is not the only one that counts.
+        // The highest is not the only one that counts.
         let severities = vec!["critical".to_owned(), "high".to_owned()];
         let several = DetectorReport { severities, ..flag("critical") };
         assert_eq!(outcome(&rule, vec![several]), Verdict::Flag);
@@ -325,10 +330,10 @@ mod tests {
     }
 
     #[test]
-    fn the_gravest_of_numbers_is_the_highest() {
-        assert_eq!(gravest(["10", "9", "3"].into_iter()), Some("10"));
-        assert_eq!(gravest(["9", "low", "0"].into_iter()), Some("low"));
-        assert_eq!(gravest([].into_iter()), None);
+    fn severities_may_be_names_or_numbers() {
+        assert_eq!(most_severe(["10", "9", "3"].into_iter()), Some("10"));
+        assert_eq!(most_severe(["9", "low", "0"].into_iter()), Some("low"));
+        assert_eq!(most_severe([].into_iter()), None);
     }
 
     #[test]

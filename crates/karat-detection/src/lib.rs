@@ -216,12 +216,8 @@ impl Evaluation for Detection {
 /// The settings for scoring verdicts that were made elsewhere.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ScoreOptions {
-    /// The name of the report; the file's name where empty.
-    pub name: String,
     /// The rule for what counts as flagged.
     pub decision: Decision,
-    /// The seed of the bootstrap.
-    pub seed: u64,
     /// The largest share of entries that may have no verdict.
     pub max_errors: f64,
 }
@@ -252,11 +248,7 @@ pub fn score_verdicts(
         return Err(evaluation::nothing_to_ask());
     }
     let stem = verdicts.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    let name = match options.name.as_str() {
-        "" => stem.unwrap_or_default(),
-        name => name.to_owned(),
-    };
-    let mut common = Common { seed: options.seed, ..Common::named(name) };
+    let mut common = Common::named(stem.unwrap_or_default());
     common.gate.max_errors = Some(options.max_errors);
     let system = SystemConfig {
         verdicts: Some(verdicts.to_owned()),

@@ -611,11 +611,7 @@ fn observe(row: &Row<'_>) -> Verdicts {
         }
         observed.findings.extend(report.findings.iter().map(|finding| DetectorFinding {
             detector: report.detector.clone(),
-            rule: finding.rule.clone(),
-            severity: finding.severity.clone(),
-            message: finding.message.clone(),
-            place: finding.place.clone(),
-            excerpt: finding.excerpt.clone(),
+            ..finding.clone()
         }));
     }
     observed

@@ -17,7 +17,7 @@ pub use karat_detectors::ScanInput;
 use karat_io::Failure;
 use serde::{Deserialize, Serialize};
 
-pub use crate::answer::{Answer, DetectorReport, Evidence, Verdict};
+pub use crate::answer::{Answer, DetectorReport, Verdict};
 use crate::dataset::{Dataset, Sample};
 use crate::decision::Decision;
 use crate::systems;

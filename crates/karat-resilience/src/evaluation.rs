@@ -391,18 +391,9 @@ fn all_runs(data: &Data, outcomes: &[Outcome<Run>]) -> Vec<Run> {
     for outcome in outcomes {
         match (&outcome.outcome, data.cases.get(&outcome.id)) {
             (Kept::Answer(run), _) => runs.push(run.clone()),
-            (Kept::Failure { message, .. }, Some(case)) => runs.push(Run {
-                pipeline: data.pipeline.clone(),
-                suite: case.world.name.clone(),
-                task: case.task.id.clone(),
-                goal: case.attack.as_ref().map(|attack| attack.goal.id.clone()),
-                attack: case.attack.as_ref().map(|attack| attack.style.clone()),
-                surface: case.attack.as_ref().map(|attack| attack.surface.name().to_owned()),
-                at_call: case.attack.as_ref().and_then(|attack| attack.changes_at()),
-                split: Some(case.task.split.clone()),
-                error: Some(message.clone()),
-                ..Run::default()
-            }),
+            (Kept::Failure { message, .. }, Some(case)) => {
+                runs.push(Run { error: Some(message.clone()), ..case.run(&data.pipeline) });
+            }
             (Kept::Failure { .. }, None) => {}
         }
     }

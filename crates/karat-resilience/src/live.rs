@@ -80,17 +80,9 @@ impl Harness {
     /// Lets the agent work on a case.
     pub(crate) async fn run(&self, case: &Case) -> Run {
         let mut run = Run {
-            pipeline: self.agent.name().to_owned(),
-            suite: case.world.name.clone(),
-            task: case.task.id.clone(),
-            goal: case.attack.as_ref().map(|attack| attack.goal.id.clone()),
-            attack: case.attack.as_ref().map(|attack| attack.style.clone()),
-            surface: case.attack.as_ref().map(|attack| attack.surface.name().to_owned()),
-            at_call: case.attack.as_ref().and_then(|attack| attack.changes_at()),
             defence: Some(self.defence.clone()),
-            split: Some(case.task.split.clone()),
             injected: case.attack.iter().map(|attack| attack.text.clone()).collect(),
-            ..Run::default()
+            ..case.run(self.agent.name())
         };
         if let Err(error) = self.fill(case, &mut run).await {
             run.error = Some(error);

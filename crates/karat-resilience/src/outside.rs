@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use karat_core::observed::RunStep;
+use karat_core::report::parse_check;
 use karat_io::input::{Limits, read_text};
 use karat_io::process::{Process, Program};
 use karat_io::redact::Redactor;
@@ -153,9 +154,8 @@ impl CommandAgent {
 
 /// The reason for which `karat agent run` measured nothing, by its report.
 fn not_measured(file: &std::path::Path) -> Option<String> {
-    let report: Value = serde_json::from_str(&read_text(file, &Limits::default()).ok()?).ok()?;
-    let why = report.pointer("/not_measured/0/reason")?.as_str()?;
-    Some(clip(why, SHOWN).into_owned())
+    let check = parse_check(file, &read_text(file, &Limits::default()).ok()?).ok()?;
+    Some(clip(&check.not_measured.first()?.reason, SHOWN).into_owned())
 }
 
 /// The final answer in the traces of `karat agent run`.

@@ -8,6 +8,7 @@ use karat_core::dataset::{Dataset, DatasetFiles};
 use karat_core::error::EvalError;
 use karat_core::report::DatasetRef;
 use karat_io::input::{InputError, Limits};
+use karat_recordings::Run;
 use serde::{Deserialize, Serialize};
 
 use crate::attack::{Attack, Style, Surface, surface_at};
@@ -52,6 +53,22 @@ pub struct Case {
 }
 
 impl Case {
+    /// The run of it by `pipeline`, before anything is known about it.
+    pub(crate) fn run(&self, pipeline: &str) -> Run {
+        let attack = self.attack.as_ref();
+        Run {
+            pipeline: pipeline.to_owned(),
+            suite: self.world.name.clone(),
+            task: self.task.id.clone(),
+            goal: attack.map(|attack| attack.goal.id.clone()),
+            attack: attack.map(|attack| attack.style.clone()),
+            surface: attack.map(|attack| attack.surface.name().to_owned()),
+            at_call: attack.and_then(|attack| attack.changes_at()),
+            split: Some(self.task.split.clone()),
+            ..Run::default()
+        }
+    }
+
     /// The id of its item in a report: world, task, goal and style.
     pub(crate) fn item_id(&self) -> String {
         let start = format!("{}/{}", self.world.name, self.task.id);

@@ -8,15 +8,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use karat_core::adapter::Values;
+use karat_core::observed::DetectorFinding;
 use karat_detectors::ScanInput;
 use karat_io::json_path::JsonPath;
 use karat_io::template;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::answer::{Answer, DetectorReport, Evidence, Lacks, Verdict};
+use crate::answer::{Answer, DetectorReport, Lacks, Verdict};
 use crate::dataset::Tool;
-use crate::decision::gravest as gravest_of;
+use crate::decision::most_severe;
 use karat_core::error::EvalError;
 
 /// The paths of an answer: `answer = { … }`. At least one of `verdict`, `flagged`, `severity` and
@@ -26,8 +27,8 @@ use karat_core::error::EvalError;
 pub struct AnswerConfig {
     /// The verdict as text: `flag`, `pass`, `unsupported`, `error`.
     pub verdict: Option<String>,
-    /// True if it is a flag: true or false, a number, a list that is empty or not; a leading `!` turns
-    /// it round (`!is_safe`).
+    /// True if it is a flag: true or false, a number, a list that is empty or not; a leading `!` negates
+    /// it (`!is_safe`).
     pub flagged: Option<String>,
     /// Its severity, or those of its findings.
     pub severity: Option<String>,
@@ -67,7 +68,7 @@ pub(super) struct AnswerReader {
 pub(super) struct Flagged {
     path: JsonPath,
     written: String,
-    turned: bool,
+    negated: bool,
     /// The verdict that a word means.
     pub(super) words: BTreeMap<String, Verdict>,
 }
@@ -77,7 +78,7 @@ impl Flagged {
         let plain = text.strip_prefix('!').unwrap_or(text);
         let path = JsonPath::parse(plain).map_err(|error| error.to_string())?;
         let words = BTreeMap::new();
-        Ok(Flagged { path, written: text.to_owned(), turned: plain != text, words })
+        Ok(Flagged { path, written: text.to_owned(), negated: plain != text, words })
     }
 
     /// If the path leads to several values, one flag among them is enough.
@@ -105,7 +106,7 @@ impl Flagged {
             Value::Null => return Err(self.nothing()),
             other => return Err(format!("{} is not a verdict", super::text(&other.to_string()))),
         };
-        Ok(flagged ^ self.turned)
+        Ok(flagged ^ self.negated)
     }
 
     fn nothing(&self) -> String {
@@ -116,7 +117,7 @@ impl Flagged {
 /// The severities and the score of an answer, where its paths lead.
 #[derive(Default)]
 pub(super) struct Rated {
-    /// The gravest; `none` where the list of findings is present and empty.
+    /// The highest; `none` where the list of findings is present and empty.
     pub(super) severity: Option<String>,
     /// All of them, if they differ.
     pub(super) severities: Vec<String>,
@@ -140,7 +141,7 @@ impl Rated {
             let is_empty = found.is_empty() && complete;
             rated.severity = match is_empty {
                 true => Some(NOTHING_FOUND.to_owned()),
-                false => gravest_of(known.iter().map(String::as_str)).map(str::to_owned),
+                false => most_severe(known.iter().map(String::as_str)).map(str::to_owned),
             };
             let different: BTreeSet<String> = known.into_iter().collect();
             if different.len() > 1 {
@@ -207,7 +208,7 @@ impl AnswerReader {
     pub(super) fn read(&self, answer: &Value) -> Result<Answer, String> {
         let rated = Rated::read(self.severity.as_ref(), self.score.as_ref(), answer);
         let verdict = match (&self.verdict, &self.flagged) {
-            (Some(path), _) => Some(gravest(&path.find(answer))?),
+            (Some(path), _) => Some(combined(&path.find(answer))?),
             (None, Some(flagged)) => Some(flagged.read(answer)?),
             (None, None) => rated.found_nothing.then_some(Verdict::Pass),
         };
@@ -227,7 +228,7 @@ impl AnswerReader {
 }
 
 /// Several verdicts as one: a flag is enough, and a failure among silent ones is a failure.
-fn gravest(found: &[&Value]) -> Result<Verdict, String> {
+fn combined(found: &[&Value]) -> Result<Verdict, String> {
     let verdicts = found.iter().map(|one| stated(one)).collect::<Result<Vec<Verdict>, String>>()?;
     [Verdict::Flag, Verdict::Error, Verdict::Pass, Verdict::Unsupported]
         .into_iter()
@@ -283,7 +284,7 @@ impl Unshown {
             reports: vec![DetectorReport {
                 detector: detector.to_owned(),
                 verdict: Some(Verdict::Unsupported),
-                findings: vec![Evidence { message, ..Evidence::default() }],
+                findings: vec![DetectorFinding { message, ..DetectorFinding::default() }],
                 ..DetectorReport::default()
             }],
         }

@@ -19,6 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use karat_core::observed::DetectorFinding;
 use karat_io::input::{self, Limits};
 use karat_io::process::{Exit, Line, Process, Program};
 use karat_io::redact::Redactor;
@@ -36,9 +37,9 @@ use super::canary::{canaries, odd};
 use super::documents::documents;
 use super::sarif;
 use super::starts::{Finished, Starts};
-use crate::answer::{Answer, DetectorReport, Evidence, Lacks, Verdict};
+use crate::answer::{Answer, DetectorReport, Lacks, Verdict};
 use crate::dataset::{Dataset, Sample};
-use crate::decision::gravest;
+use crate::decision::most_severe;
 use karat_core::dataset::Digest;
 use karat_core::error::EvalError;
 use karat_core::run::Progress;
@@ -431,36 +432,11 @@ async fn run_once(
     } else {
         printed.text
     };
-    read(config, &text, file, answers)
-        .map_err(|error| format!("{error} ({})", printed.exit.description))
-}
-
-/// Reads an output and counts its results.
-fn read(
-    config: &BatchConfig,
-    text: &str,
-    file: &ToolsFile<'_>,
-    answers: &mut Answers,
-) -> Result<Tally, String> {
-    let read = |has_results: &dyn Fn(&Value) -> bool| {
-        documents(text, has_results).map_err(|error| format!("the scanner's output {error}"))
-    };
-    match config.format {
-        OutputFormat::Json => {
-            let paths = config.paths().map_err(|error| error.to_string())?;
-            let mut tally = Tally::default();
-            for value in read(&|value| listed(config, &paths.results, value).is_ok())? {
-                let Tally { results, unplaced } = read_json(config, &paths, &value, file, answers)?;
-                tally.results += results;
-                tally.unplaced += unplaced;
-            }
-            Ok(tally)
-        }
-        OutputFormat::Sarif => {
-            let all = read(&|value| value.get("runs").is_some())?;
-            read_sarif(config, &sarif::joined(all), file, answers)
-        }
-    }
+    let read = documents(&text).and_then(|documents| match config.format {
+        OutputFormat::Json => read_json(config, &documents, file, answers),
+        OutputFormat::Sarif => read_sarif(config, &sarif::joined(documents), file, answers),
+    });
+    read.map_err(|error| format!("{error} ({})", printed.exit.description))
 }
 
 struct Printed {
@@ -493,25 +469,31 @@ async fn print(program: &Program) -> Result<Printed, String> {
 
 fn read_json(
     config: &BatchConfig,
-    paths: &Paths,
-    value: &Value,
+    documents: &[Value],
     file: &ToolsFile<'_>,
     answers: &mut Answers,
 ) -> Result<Tally, String> {
-    let results = listed(config, &paths.results, value)?;
+    let paths = config.paths().map_err(|error| error.to_string())?;
+    let mut results = Vec::new();
+    for document in documents {
+        results.extend(listed(config, &paths.results, document)?);
+    }
+    if results.is_empty() && config.absent() == Absent::Missing {
+        return Err(format!("the scanner's output has no results at {}", config.results_path()));
+    }
     let mut tally = Tally { results: results.len(), unplaced: 0 };
     for result in results {
         // A finding about several tools, such as a flow between them, is one about each of them.
         let mut placed: BTreeSet<&str> = BTreeSet::new();
-        let mut strangers = 0;
+        let mut unknown = 0;
         for name in paths.entry.find(result).into_iter().filter_map(Value::as_str) {
             let Some(sample) = place(config, file, name) else {
-                strangers += 1;
+                unknown += 1;
                 continue;
             };
             placed.insert(&sample.id);
         }
-        if config.unplaced == Unplaced::Refuse && (placed.is_empty() || strangers > 0) {
+        if config.unplaced == Unplaced::Refuse && (placed.is_empty() || unknown > 0) {
             let fault = match placed.is_empty() {
                 true => "names no tool of the file",
                 false => "names a tool that is not in the file",
@@ -523,7 +505,7 @@ fn read_json(
             tally.unplaced += 1;
             continue;
         }
-        let report = reported(config, paths, result);
+        let report = reported(config, &paths, result);
         for id in placed {
             let entry = answers.entry(id.to_owned()).or_insert_with(|| Ok(Answer::default()));
             match (entry, &report) {
@@ -545,15 +527,16 @@ fn listed<'v>(
 ) -> Result<Vec<&'v Value>, String> {
     let found = match config.absent() {
         Absent::Pass => path.find_listed(value),
+        // Another document of the output may have the results.
         Absent::Missing => match path.find(value) {
-            found if found.is_empty() => Err("nothing"),
+            found if found.is_empty() => path.find_listed(value),
             found => Ok(found),
         },
     };
     found.map_err(|lacks| {
         format!(
             "the scanner's output has {lacks} at {}: {}",
-            config.results.as_deref().unwrap_or("$"),
+            config.results_path(),
             super::text(&value.to_string())
         )
     })
@@ -590,7 +573,7 @@ fn reported(config: &BatchConfig, paths: &Paths, result: &Value) -> Result<Detec
     if let (Some(path), true) = (&paths.findings, ignored > 0) {
         path.retain(rest.to_mut(), |finding| !is_ignored(finding));
     }
-    let mut findings: Vec<Evidence> = match &paths.findings {
+    let mut findings: Vec<DetectorFinding> = match &paths.findings {
         Some(path) => path.find(&rest).into_iter().map(|one| evidence(paths, one)).collect(),
         None => vec![super::evidence(&rest)],
     };
@@ -602,7 +585,7 @@ fn reported(config: &BatchConfig, paths: &Paths, result: &Value) -> Result<Detec
     let is_inside = |path: &JsonPath| paths.findings.as_ref().is_some_and(|at| at.is_above(path));
     if ignored > 0 && !paths.severity.as_ref().is_some_and(is_inside) {
         // The severity of the result as a whole may come from the rule that does not count.
-        let left = gravest(findings.iter().map(|finding| finding.severity.as_str()));
+        let left = most_severe(findings.iter().map(|finding| finding.severity.as_str()));
         if let Some(left) = left.filter(|left| !left.is_empty()) {
             rated.severity = Some(left.to_owned());
             rated.severities.clear();
@@ -624,7 +607,7 @@ fn reported(config: &BatchConfig, paths: &Paths, result: &Value) -> Result<Detec
 }
 
 /// A finding, with its parts from where the paths lead.
-fn evidence(paths: &Paths, finding: &Value) -> Evidence {
+fn evidence(paths: &Paths, finding: &Value) -> DetectorFinding {
     let mut found = super::evidence(finding);
     let [rule, message, excerpt] = &paths.parts;
     let parts =
@@ -640,7 +623,7 @@ fn evidence(paths: &Paths, finding: &Value) -> Evidence {
     found
 }
 
-/// Several results of one detector on one entry are one report: the gravest of them.
+/// Several results of one detector on one entry are one report, with the highest severity and score.
 fn merge(answer: &mut Answer, report: DetectorReport) {
     let Some(known) = answer.reports.iter_mut().find(|known| known.detector == report.detector)
     else {
@@ -651,12 +634,12 @@ fn merge(answer: &mut Answer, report: DetectorReport) {
     }
     let all = known.severity.iter().chain(&known.severities);
     let all: BTreeSet<&String> = all.chain(&report.severity).chain(&report.severities).collect();
-    let gravest = gravest(all.iter().map(|one| one.as_str())).map(str::to_owned);
+    let severity = most_severe(all.iter().map(|one| one.as_str())).map(str::to_owned);
     known.severities = match all.len() {
         0 | 1 => Vec::new(),
         _ => all.into_iter().cloned().collect(),
     };
-    known.severity = gravest;
+    known.severity = severity;
     known.lacks.severity |= report.lacks.severity;
     known.lacks.score |= report.lacks.score;
     known.score = match (known.score, report.score) {

@@ -41,7 +41,7 @@ pub struct BatchConfig {
     /// The treatment of a result that names no tool of the file.
     #[serde(default)]
     pub unplaced: Unplaced,
-    /// Within a result: whether it is a flag; a leading `!` turns it round (`!is_safe`).
+    /// Within a result: whether it is a flag; a leading `!` negates it (`!is_safe`).
     pub flagged: Option<String>,
     /// Within a result: its severity, or those of its findings.
     pub severity: Option<String>,
@@ -209,6 +209,11 @@ impl BatchConfig {
             OutputFormat::Json => Absent::Missing,
             OutputFormat::Sarif => Absent::Pass,
         })
+    }
+
+    /// The path of the results, as written.
+    pub(super) fn results_path(&self) -> &str {
+        self.results.as_deref().unwrap_or("$")
     }
 
     pub(super) fn paths(&self) -> Result<Paths, EvalError> {

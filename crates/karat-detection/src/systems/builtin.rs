@@ -1,8 +1,9 @@
 //! The built-in detectors as a system: all together, with each listed, or one alone.
 
+use karat_core::observed::DetectorFinding;
 use karat_detectors::{self as detectors, Detector, Finding, ScanInput};
 
-use crate::answer::{Answer, DetectorReport, Evidence, Verdict};
+use crate::answer::{Answer, DetectorReport, Verdict};
 
 /// All built-in detectors, or one of them.
 pub struct Builtin {
@@ -49,12 +50,13 @@ fn reported(name: &str, findings: &[Finding], flagged: bool) -> DetectorReport {
         score: Some(detectors::score(findings.iter())),
         findings: findings
             .iter()
-            .map(|finding| Evidence {
+            .map(|finding| DetectorFinding {
                 rule: finding.rule.to_owned(),
                 severity: finding.tier.name().to_owned(),
                 message: finding.message.to_string(),
                 place: finding.place.to_string(),
                 excerpt: finding.excerpt.clone(),
+                ..DetectorFinding::default()
             })
             .collect(),
         ..DetectorReport::default()

@@ -6,6 +6,7 @@
 //! "score": 0.9, "findings": […]}` with everything after the verdict optional. An exit code says
 //! nothing about an entry.
 
+use karat_core::observed::DetectorFinding;
 use karat_detectors::ScanInput;
 use karat_io::exchange::{Exchange, Reply, quoted};
 use karat_io::input::plain;
@@ -15,7 +16,7 @@ use karat_io::{Failure, FailureClass};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::answer::{Answer, DetectorReport, Evidence, Verdict};
+use crate::answer::{Answer, DetectorReport, Verdict};
 
 /// The name of the one detector of a command.
 pub(crate) const DETECTOR: &str = "command";
@@ -81,7 +82,7 @@ fn read(line: &str) -> Result<(String, Reply<Answer>), String> {
 }
 
 fn reported(answered: &Answered, verdict: Verdict) -> DetectorReport {
-    let findings: Vec<Evidence> = answered.findings.iter().map(super::evidence).collect();
+    let findings: Vec<DetectorFinding> = answered.findings.iter().map(super::evidence).collect();
     DetectorReport {
         detector: DETECTOR.to_owned(),
         verdict: Some(verdict),

@@ -15,10 +15,9 @@ pub mod verdicts;
 #[cfg(feature = "yara")]
 pub mod yara;
 
+use karat_core::observed::DetectorFinding;
 use karat_io::text::{clip, printable};
 use serde_json::Value;
-
-use crate::answer::Evidence;
 
 /// The most characters of a scanner's words that are kept.
 const KEPT: usize = 500;
@@ -36,9 +35,9 @@ pub(crate) fn not_started(reason: impl std::fmt::Display) -> karat_core::error::
 }
 
 /// A finding in whatever shape a scanner writes it.
-pub(crate) fn evidence(value: &Value) -> Evidence {
+pub(crate) fn evidence(value: &Value) -> DetectorFinding {
     if let Value::String(message) = value {
-        return Evidence { message: text(message), ..Evidence::default() };
+        return DetectorFinding { message: text(message), ..DetectorFinding::default() };
     }
     let first = |keys: &[&str]| {
         let found = keys.iter().find_map(|key| match value.get(key)? {
@@ -48,11 +47,12 @@ pub(crate) fn evidence(value: &Value) -> Evidence {
         });
         found.unwrap_or_default()
     };
-    Evidence {
+    DetectorFinding {
         rule: first(&["rule", "rule_id", "ruleId", "id", "type", "check", "name"]),
         severity: first(&["severity", "level", "tier"]),
         message: first(&["message", "description", "title", "summary", "category", "text"]),
         place: first(&["place", "location", "field", "path", "content_type"]),
         excerpt: first(&["excerpt", "evidence", "match", "snippet"]),
+        ..DetectorFinding::default()
     }
 }

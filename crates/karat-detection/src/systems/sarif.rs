@@ -10,9 +10,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use karat_core::observed::DetectorFinding;
 use serde_json::Value;
 
-use crate::answer::{DetectorReport, Evidence, Lacks, Verdict};
+use crate::answer::{DetectorReport, Lacks, Verdict};
 
 /// The level of a result that is only a note that something was looked at; a result of another kind than
 /// `fail` has it too.
@@ -24,7 +25,7 @@ pub struct Sarif {
     /// The tools that made them; their runs have all ended well.
     pub detectors: Vec<String>,
     /// The findings, by entry and detector.
-    pub results: BTreeMap<String, BTreeMap<String, Vec<Evidence>>>,
+    pub results: BTreeMap<String, BTreeMap<String, Vec<DetectorFinding>>>,
     /// The highest security severity of what was found, by entry and detector, where rules carry one.
     pub scores: BTreeMap<(String, String), f64>,
     /// The entries and detectors with a finding whose rule carries none.
@@ -304,7 +305,7 @@ fn security_severity(rule: &Value) -> Option<f64> {
     severity.as_f64().or_else(|| severity.as_str()?.parse().ok()).filter(|score| score.is_finite())
 }
 
-fn evidence(result: &Value, rule: &Rule<'_>) -> Evidence {
+fn evidence(result: &Value, rule: &Rule<'_>) -> DetectorFinding {
     let text =
         |value: Option<&Value>| super::text(value.and_then(Value::as_str).unwrap_or_default());
     let kind = result.get("kind").and_then(Value::as_str).unwrap_or("fail");
@@ -313,7 +314,7 @@ fn evidence(result: &Value, rule: &Rule<'_>) -> Evidence {
         "fail" => result.get("level").and_then(Value::as_str).unwrap_or(default),
         _ => NO_FINDING,
     };
-    Evidence {
+    DetectorFinding {
         rule: text(
             result
                 .get("ruleId")
@@ -324,5 +325,6 @@ fn evidence(result: &Value, rule: &Rule<'_>) -> Evidence {
         message: text(result.pointer("/message/text")),
         place: text(result.pointer("/locations/0/physicalLocation/artifactLocation/uri")),
         excerpt: text(result.pointer("/locations/0/physicalLocation/region/snippet/text")),
+        ..DetectorFinding::default()
     }
 }

@@ -1,9 +1,9 @@
 //! Verdicts that were made elsewhere, in a file.
 //!
-//! Three kinds are read: own lines (`{"id", "verdict", "label"?, "detector"?, "severity"?,
+//! Three kinds are read: own lines, or a list of them (`{"id", "verdict", "label"?, "detector"?, "severity"?,
 //! "score"?, "findings"?}`, one for each entry and detector), the public scan-verdict file (`{detectors, entries:
 //! [{id, label, category, verdicts: [{detector, flagged, max_severity, detections}]}]}`), and SARIF
-//! 2.1.0. Labels in a verdict file are not believed: where they contradict the corpus, that is an error.
+//! 2.1.0. Labels in a verdict file are not used: where they contradict the corpus, that is an error.
 //! A detector that is silent on an entry of which others speak has failed on it.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -82,7 +82,7 @@ fn agrees(path: &Path, id: &str, label: Option<&str>, dataset: &Dataset) -> Resu
 }
 
 impl Verdicts {
-    /// Reads a file and holds it against the corpus.
+    /// Reads a file and compares it with the corpus.
     ///
     /// # Errors
     /// If it is none of the known kinds, names a detector twice for one entry, or contradicts the
@@ -108,7 +108,7 @@ impl Verdicts {
         dataset: &Dataset,
     ) -> Result<Verdicts, EvalError> {
         let mut verdicts = Verdicts::default();
-        if format == Format::JsonLines {
+        if format.is_list(text) {
             let lines: Vec<OwnLine> = input::parse(path, text, format)?;
             for line in lines {
                 agrees(path, &line.id, line.label.as_deref(), dataset)?;

@@ -15,12 +15,13 @@ use std::time::Duration;
 use boreal::compiler::CompilerParams;
 use boreal::scanner::ScanResult;
 use boreal::{Compiler, MetadataValue, Scanner};
+use karat_core::observed::DetectorFinding;
 use karat_detectors::ScanInput;
 use karat_io::input::{self, Limits};
 use karat_io::{Failure, FailureClass};
 use serde_json::Value;
 
-use crate::answer::{Answer, DetectorReport, Evidence, Verdict};
+use crate::answer::{Answer, DetectorReport, Verdict};
 use karat_core::error::EvalError;
 
 /// Compiled rules, and the time that one definition may take.
@@ -138,7 +139,7 @@ impl Rules {
             let found = self.thorough.scan_mem(text.as_bytes()).map_err(failed)?;
             findings.extend(found.rules.iter().map(|rule| {
                 let matched = rule.matches.iter().flat_map(|one| &one.matches).next();
-                Evidence {
+                DetectorFinding {
                     rule: rule.name.to_owned(),
                     severity: self.meta(rule.metadatas, "severity"),
                     message: super::text(&self.meta(rule.metadatas, "description")),
@@ -146,6 +147,7 @@ impl Rules {
                     excerpt: matched
                         .map(|one| super::text(&String::from_utf8_lossy(&one.data)))
                         .unwrap_or_default(),
+                    ..DetectorFinding::default()
                 }
             }));
         }

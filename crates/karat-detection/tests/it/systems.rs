@@ -473,6 +473,29 @@ async fn verdicts_on_entries_that_the_corpus_lacks_are_reported() {
     }
 }
 
+#[test]
+fn verdicts_are_lines_or_a_list() {
+    let (folder, dataset) = corpus(&small_corpus());
+    let verdict = |id: &str| {
+        format!(
+            r#"{{"id": "{id}", "verdict": "{}"}}"#,
+            if id.starts_with('m') { "flag" } else { "pass" }
+        )
+    };
+    let lines: Vec<String> = dataset.samples.iter().map(|sample| verdict(&sample.id)).collect();
+    for (name, text) in [
+        ("v.jsonl", lines.join("\n")),
+        ("v.json", format!("[{}]", lines.join(", "))),
+        ("v.yaml", format!("# Verdicts.\n- {}", lines.join("\n- "))),
+    ] {
+        let file = write(folder.path(), name, &text);
+        let options = karat_detection::ScoreOptions::default();
+        let report = karat_detection::score_verdicts(dataset.clone(), &file, &options).unwrap();
+        let found = (value(&report, "recall"), value(&report, "fpr"));
+        assert_eq!(found, (Some(1.0), Some(0.0)), "{name}");
+    }
+}
+
 #[tokio::test]
 async fn a_batch_scanner_may_answer_in_sarif_and_cannot_judge_what_it_is_not_shown() {
     let mut text = small_corpus();
@@ -506,7 +529,10 @@ async fn garbage_from_a_batch_scanner_never_passes() {
     let (folder, dataset) = corpus(&small_corpus());
     for (script, expected) in [
         ("print('nothing useful')", "not JSON"),
-        ("print('[]')", "nothing at $[*]"),
+        ("print('[]')", "no results at $[*]"),
+        ("print('[]\\n[]')", "no results at $[*]"),
+        ("print('[{\"tool_name\": 1, \"tool_name\": 2}]')", "is given twice"),
+        ("print('{\"level\": \"info\"}\\n[]')", "names no tool"),
         ("print('[{\"tool_name\": \"stranger\"}]')", "names no tool"),
         ("import sys; sys.exit(3)", "exit status: 3"),
     ] {
@@ -519,6 +545,44 @@ async fn garbage_from_a_batch_scanner_never_passes() {
         assert!(
             error.is_not_measured() && error.to_string().contains(expected),
             "{expected}: {error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_document_with_an_empty_list_is_one_of_several_in_any_order() {
+    let (folder, dataset) = corpus(&small_corpus());
+    for order in ["", "reversed"] {
+        scanner(
+            folder.path(),
+            &format!(
+                "judged = [{{'tool': t['name'], 'bad': '<IMPORTANT>' in t['description']}} for t in tools]\n\
+                 for document in {order}([[], judged[:3], [], judged[3:]]):\n    \
+                 print(json.dumps({{'judged': document}}))"
+            ),
+        );
+        let entry = entry(
+            "name = \"b\"\n[system.batch]\ncommand = [\"python3\", \"scan.py\", \"{tools}\"]\n\
+             results = \"judged[*]\"\nentry = \"tool\"\nflagged = \"bad\"\n",
+        );
+        let report = run(folder.path(), &entry, &dataset).await.unwrap();
+        let found = ["recall", "fpr", "coverage"].map(|id| value(&report, id));
+        assert_eq!(found, [Some(1.0), Some(0.0), Some(1.0)], "{order}");
+    }
+}
+
+/// JSON before the results may be the error of a part of the scan: those entries must not pass.
+#[tokio::test]
+async fn a_document_without_results_is_refused_wherever_it_is() {
+    let (folder, dataset) = corpus(&small_corpus());
+    let (failed, passed) = ("{\"error\": \"timeout\"}", "{\"found\": []}");
+    for (first, second) in [(failed, passed), (passed, failed)] {
+        write(folder.path(), "scan.py", &format!("print('{first}')\nprint('{second}')"));
+        let error = run(folder.path(), &two("", ""), &dataset).await.unwrap_err();
+        assert!(error.is_not_measured(), "{error}");
+        assert!(
+            error.to_string().contains("nothing at found[*]: {\"error\":\"timeout\"}"),
+            "{error}"
         );
     }
 }

@@ -422,7 +422,10 @@ print(sys.argv[3])
         assert_eq!(found, [Some(1.0), Some(0.0)], "{format}");
         // Nothing is left out without a word.
         let ended = check(format, "the end").expect(3).stdout;
-        assert!(ended.contains("other text after its JSON documents"), "{format}: {ended}");
+        assert!(
+            ended.contains("other text after its first JSON document: the end"),
+            "{format}: {ended}"
+        );
     }
 }
 
