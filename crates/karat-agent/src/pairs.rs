@@ -15,6 +15,8 @@ pub(crate) struct Pairs {
     /// The name of each trace of the earlier run, its place and the place of its counterpart. A task that the later
     /// run does not have has none.
     pub(crate) tasks: Vec<(String, usize, Option<usize>)>,
+    /// Tasks that only the earlier run has.
+    pub(crate) only_before: Vec<String>,
     /// Tasks that only the later run has.
     pub(crate) only_after: Vec<String>,
     /// Traces of tasks that both have, where the other one has fewer runs of it: of the earlier run, and of the
@@ -47,6 +49,9 @@ impl Pairs {
             }
             let more = others.iter().flatten().skip(runs.len());
             pairs.surplus[1].extend(more.map(|(_, run)| naming.run(&task, *run)));
+            if others.is_none() {
+                pairs.only_before.push(task);
+            }
         }
         pairs.only_after = later.into_keys().collect();
         pairs

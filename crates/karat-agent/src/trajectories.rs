@@ -19,7 +19,7 @@ use karat_core::kind::Kind;
 use karat_core::observed::{Difference, Observed, Trajectory};
 use karat_core::project::Root;
 use karat_core::report::{DatasetRef, Item, ItemError, SystemRef};
-use karat_io::text::{first_few, printable};
+use karat_io::text::{count, first_few, printable};
 use karat_metrics::MetricId;
 use karat_metrics::calls::{Call, Equality, Value};
 use serde::{Deserialize, Serialize};
@@ -151,10 +151,8 @@ impl Evaluation for Trajectories {
                 None => entry.data.nothing_in_common(),
             }));
         }
-        let only_before: Vec<String> =
-            tasks.iter().filter(|task| task.lost).map(|task| task.id.clone()).collect();
         let mut warnings: Vec<String> =
-            [only_in("earlier", &only_before), only_in("later", &pairs.only_after)]
+            [only_in("earlier", &pairs.only_before), only_in("later", &pairs.only_after)]
                 .into_iter()
                 .flatten()
                 .collect();
@@ -204,7 +202,7 @@ pub fn not_compared<'t>(tasks: impl IntoIterator<Item = &'t Trajectory>) -> Opti
 
 fn only_in(run: &str, ids: &[String]) -> Option<String> {
     let first = first_few(ids, NAMED);
-    let text = format!("{} tasks are only in the {run} run: {first}", ids.len());
+    let text = format!("{} only in the {run} run: {first}", count(ids.len(), "task"));
     (!ids.is_empty()).then_some(text)
 }
 
@@ -212,8 +210,8 @@ fn only_in(run: &str, ids: &[String]) -> Option<String> {
 fn fewer_runs((other, ids): (&&str, &Vec<String>)) -> Option<String> {
     let first = first_few(ids, NAMED);
     let text = format!(
-        "{} runs have no counterpart, since the {other} file has fewer runs of their tasks: {first}",
-        ids.len()
+        "{} without a counterpart, since the {other} file has fewer runs of the task: {first}",
+        count(ids.len(), "run")
     );
     (!ids.is_empty()).then_some(text)
 }
@@ -542,7 +540,7 @@ mod tests {
         assert!(tasks.iter().all(|task| !task.lost), "{tasks:?}");
         let warning = fewer_runs((&"later", &pairs.surplus[0])).unwrap();
         assert!(
-            warning.starts_with("1 runs have no counterpart") && warning.ends_with("t#3"),
+            warning.starts_with("1 run without a counterpart") && warning.ends_with("t#3"),
             "{warning}"
         );
     }
@@ -570,6 +568,12 @@ mod tests {
         assert!(tasks[0].is_same() && !tasks[1].is_same() && pairs.only_after.is_empty());
         let pair = RunPair { before: vec![named("b")], after: vec![named("a")] };
         let Compared { tasks, pairs } = pair.compare(&Tolerances::new());
-        assert!(tasks[0].lost && pairs.only_after == ["a"]);
+        assert!(tasks[0].lost && pairs.only_after == ["a"] && pairs.only_before == ["b"]);
+        let run = |id: &str, run: u32| Trace { run, ..named(id) };
+        let pair = RunPair {
+            before: vec![run("a", 1), run("b", 1), run("b", 2)],
+            after: vec![named("a")],
+        };
+        assert_eq!(pair.pairs().only_before, ["b"]);
     }
 }

@@ -26,8 +26,9 @@ const HALF_A_BATCH: &str = "join each line of the input of a batch with that of 
     {\"custom_id\", \"body\", \"response\"} (`params` and `result` of Anthropic)";
 
 /// The settings of a request, which say nothing about the agent.
-const SETTINGS: [&str; 12] = [
+const SETTINGS: [&str; 13] = [
     "temperature",
+    "n",
     "max_tokens",
     "seed",
     "tool_choice",

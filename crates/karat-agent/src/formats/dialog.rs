@@ -283,6 +283,8 @@ fn content_pieces(fields: &Map<String, Value>, role: Role) -> Vec<Piece> {
         // Gemini's content is an object with the parts.
         match content.get("parts").unwrap_or(content) {
             Value::String(text) => words.push(text.clone()),
+            // A result that is an object is no part of the message.
+            Value::Object(_) if role == Role::Tool => {}
             // A stream that OpenLLMetry puts together has one part, without a list.
             parts @ (Value::Array(_) | Value::Object(_)) => {
                 let parts = parts.as_array().map_or(std::slice::from_ref(parts), Vec::as_slice);

@@ -189,6 +189,75 @@ fn a_conversation_that_lost_its_beginning_shows_the_choice() {
     assert_eq!(calls(&trace), ["a({\"x\":2})"]);
 }
 
+/// OpenLLMetry does not record `n`.
+fn openllmetry(at: u8, given: &[Value], said: &[Value], ends: usize) -> Value {
+    let ended = |message: &Value| {
+        let mut message = message.clone();
+        message["finish_reason"] = "tool_call".into();
+        message
+    };
+    let said: Vec<Value> = said.iter().map(ended).collect();
+    let mut span = conventions(at, given, &said);
+    let attributes = span["attributes"].as_object_mut().unwrap();
+    attributes.shift_remove("gen_ai.request.choice.count");
+    attributes.insert("gen_ai.response.finish_reasons".to_owned(), vec!["tool_call"; ends].into());
+    span
+}
+
+#[test]
+fn messages_that_ended_each_by_itself_are_choices() {
+    let said = [asks("c", 1), asks("d", 2)];
+    assert_eq!(calls(&one(&[openllmetry(1, &[user()], &said, 2)])), ["a({\"x\":1})"]);
+    let next = conventions(2, &[user(), said[1].clone(), result("d")], &[says("Done.")]);
+    // Some write equal ends once.
+    for ends in [1, 2] {
+        let trace = one(&[openllmetry(1, &[user()], &said, ends), next.clone()]);
+        assert_eq!(calls(&trace), ["a({\"x\":2})"], "{ends}");
+    }
+}
+
+#[test]
+fn items_of_one_answer_that_have_an_end_each_are_not_choices() {
+    let both = ["a({\"x\":1})", "a({\"x\":2})"];
+    let said = [asks("c", 1), asks("d", 2)];
+    let first = openllmetry(1, &[user()], &said, 1);
+    assert_eq!(calls(&one(std::slice::from_ref(&first))), both);
+    let next = [user(), said[0].clone(), said[1].clone(), result("c"), result("d")];
+    assert_eq!(calls(&one(&[first.clone(), conventions(2, &next, &[says("Done.")])])), both);
+    // A tool was called, and its agent was asked something else, before the other call.
+    let tool = span(
+        2,
+        json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "a", "gen_ai.tool.call.id": "c"}),
+    );
+    let asked = json!({"role": "user", "content": "Something else."});
+    let inside = conventions(3, &[asked.clone(), asked], &[says("Yes.")]);
+    assert_eq!(calls(&one(&[first, tool, inside])), both);
+}
+
+#[test]
+fn a_request_in_events_shows_the_choice_by_the_message_of_the_model() {
+    let event = |name: &str, attributes: Value| json!({"name": name, "attributes": attributes});
+    let chat = |at: u8, events: &[Value]| {
+        answered(span(at, json!({"gen_ai.operation.name": "chat"})), events)
+    };
+    let asked = event("gen_ai.user.message", json!({"content": "Q"}));
+    let blocks = [
+        block(0, None, Some(("c", 1)), "tool_calls"),
+        block(1, None, Some(("d", 2)), "tool_calls"),
+    ];
+    let first = chat(1, &[&[asked.clone()], &blocks[..]].concat());
+    // The result has no id.
+    let second = [
+        asked,
+        event("gen_ai.assistant.message", json!({"tool_calls": asks("d", 2)["tool_calls"]})),
+        event("gen_ai.tool.message", json!({"content": "r"})),
+        block(0, Some("Done."), None, "stop"),
+    ];
+    let trace = one(&[first, chat(2, &second)]);
+    assert_eq!(calls(&trace), ["a({\"x\":2})"]);
+    assert_eq!(trace.output.as_deref(), Some("Done."));
+}
+
 /// A block of an answer as some instrumentations number it, with calls next to the message.
 fn block(index: usize, content: Option<&str>, call: Option<(&str, u8)>, finish: &str) -> Value {
     let calls: Option<Vec<Value>> = call.map(|(id, x)| {

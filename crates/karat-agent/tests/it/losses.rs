@@ -500,6 +500,20 @@ fn results_without_ids_go_to_the_call_of_their_tool() {
 }
 
 #[test]
+fn a_result_that_is_an_object_is_not_a_part_of_the_message() {
+    let result = json!({"type": "tool_result", "tool_use_id": "row 7", "content": "4 rows"});
+    let trace = one(&[json!({"id": "t", "messages": [
+        {"role": "user", "content": "Q"},
+        {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "rows", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "c", "content": result},
+        // A part without a list.
+        {"role": "assistant", "content": {"type": "text", "text": "4."}},
+    ]})]);
+    assert_eq!(trace.calls[0].result, Some(result));
+    assert_eq!(trace.output.as_deref(), Some("4."));
+}
+
+#[test]
 fn runs_of_langsmith_may_be_inside_each_other() {
     let message = json!({"lc": 1, "id": ["AIMessage"], "kwargs": {"content": "", "tool_calls": [{"name": "a", "args": {"x": 1}, "id": "c"}]}});
     let child = json!({"id": "l", "run_type": "llm", "name": "model", "start_time": "2026-01-01T10:00:01",

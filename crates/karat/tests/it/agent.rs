@@ -683,6 +683,22 @@ fn a_gate_on_similarity_sees_what_is_gone_and_what_cannot_be_compared() {
 }
 
 #[test]
+fn runs_of_repeated_tasks_are_counted_as_runs() {
+    let scratch = Scratch::new();
+    let runs = |id: &str, numbers: &[u8]| -> String {
+        let run = |n: &u8| format!("{{\"id\":\"{id}\",\"run\":{n},\"calls\":[]}}\n");
+        numbers.iter().map(run).collect()
+    };
+    scratch.write("before.jsonl", runs("a", &[1, 2]) + &runs("b", &[1, 2]) + &runs("c", &[1]));
+    scratch.write("after.jsonl", runs("a", &[1, 2]) + &runs("c", &[1, 2]));
+    let text = scratch.karat(&["agent", "diff", "before.jsonl", "after.jsonl"]).expect(0).stdout;
+    assert!(text.starts_with("3 runs in both, 3 with the same calls"), "{text}");
+    assert!(text.contains("note: 1 task only in the earlier run: b\n"), "{text}");
+    assert!(text.contains("note: 1 run without a counterpart, since the earlier file"), "{text}");
+    assert!(text.contains("b#2  missing in the later run"), "{text}");
+}
+
+#[test]
 fn two_runs_are_written_as_a_report_with_the_calls_of_both() {
     let scratch = Scratch::new();
     scratch.write("before.jsonl", GOOD);

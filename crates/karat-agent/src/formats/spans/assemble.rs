@@ -643,7 +643,7 @@ impl Span {
     }
 
     /// Returns whether this is a request to a model, not a step that adds up several.
-    fn is_exchange(&self) -> bool {
+    pub(super) fn is_exchange(&self) -> bool {
         let operations = ["chat", "text_completion", "generate_content", "call_llm"];
         let stated = self.text(&["gen_ai.operation.name"]);
         stated.is_some_and(|stated| operations.contains(&stated))

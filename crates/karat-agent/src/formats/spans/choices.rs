@@ -10,7 +10,7 @@ pub(super) const CHOICE: &str = "index";
 pub(super) const CHOICE_EVENT: &str = "gen_ai.choice";
 
 /// The field of a message with the number of its answer, where the events of a span have several.
-pub(super) const ANSWER: &str = "answer";
+pub(super) const ANSWER: &str = "karat.answer_number";
 
 /// The field of a choice that says why the model stopped.
 pub(super) const FINISH: &str = "finish_reason";

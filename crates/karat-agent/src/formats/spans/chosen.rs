@@ -36,7 +36,10 @@ pub(super) fn chosen(spans: &[Span], at: usize) -> Chosen {
     let mut chosen = Chosen::default();
     for (number, messages) in answers {
         let choices = choices(&spans[at], messages);
-        let said: Vec<Said> = choices.iter().map(|choice| Said::of(choice)).collect();
+        let said: Vec<Said> = match choices.len() {
+            1 => Vec::new(),
+            _ => choices.iter().map(|choice| Said::of(choice)).collect(),
+        };
         match choice(spans, at, number, &choices, &said) {
             None => chosen.messages.extend(choices.into_iter().flatten()),
             Some(one) => {
@@ -65,22 +68,30 @@ fn choice(
     let given = inputs(span);
     let (mut first, mut by_id) = (None, BTreeSet::new());
     let mut take = |all: Vec<Shown>| {
-        for shown in all {
+        for shown in &all {
             first.get_or_insert(shown.number);
             by_id.extend(shown.by_id.then_some(shown.number));
         }
-        first.is_some()
+        !all.is_empty()
     };
     let next = usize::try_from(answer).map(|answer| after_answer(span, answer));
-    if !take(shown_by(said, next.unwrap_or_default())) {
-        for later in spans.iter().skip(at + 1).take(MAX_LATER) {
-            // The exchange after it has choices of its own.
-            if take(shown(said, later, &given)) && !later.is_tool() && !inputs(later).is_empty() {
-                break;
-            }
-        }
+    let mut is_in_request = take(shown_by(said, next.unwrap_or_default()));
+    if !is_in_request {
+        // The exchange after the one that shows it has choices of its own.
+        is_in_request = spans
+            .iter()
+            .skip(at + 1)
+            .take(MAX_LATER)
+            .any(|later| take(shown(said, later, &given)) && !later.is_tool());
     }
-    let is_one = !is_asked_for && by_id.len() > 1;
+    let is_stated = is_asked_for
+        || ends(span) == Some(choices.len())
+        || choices.iter().flatten().all(|message| message.get(CHOICE).is_some());
+    let is_one = match is_stated {
+        true => !is_asked_for && by_id.len() > 1,
+        // Only a request that goes on with one of them tells.
+        false => !is_in_request || by_id.len() != 1,
+    };
     (!is_one).then(|| first.unwrap_or(0))
 }
 
@@ -101,14 +112,16 @@ fn is_part((messages, said): (&Vec<Value>, &Said)) -> bool {
         && messages.iter().any(|message| message.get(FINISH).is_some_and(ends_in_calls))
 }
 
-/// Messages by choice. They are one answer unless they have numbers, or the request says that several were
-/// asked for: a model's answer may be recorded as several messages.
+/// Messages that may be choices. They are one answer unless they have numbers, the request says that several were
+/// asked for, or each has its end: a model's answer may be recorded as several messages.
 fn choices(span: &Span, messages: Vec<Value>) -> Vec<Vec<Value>> {
     let number = |message: &Value| message.get(CHOICE).and_then(Value::as_u64);
     let numbers: Option<Vec<u64>> = messages.iter().map(number).collect();
     let numbers = match numbers {
         Some(numbers) => numbers,
-        None if asked_for(span).is_some_and(|number| number > 1)
+        None if (asked_for(span).is_some_and(|number| number > 1)
+            || ends(span) == Some(messages.len())
+            || messages.iter().all(|message| message.get(FINISH).is_some()))
             && messages.iter().all(is_said) =>
         {
             (0..).take(messages.len()).collect()
@@ -127,6 +140,12 @@ fn asked_for(span: &Span) -> Option<u64> {
     let stated = span.number(&["gen_ai.request.choice.count"]);
     let parameters = || span.attributes.get("llm.invocation_parameters").map(structured);
     stated.or_else(|| parameters()?.get("n")?.as_u64())
+}
+
+/// The number of ends of a response: by the conventions, one for each choice.
+fn ends(span: &Span) -> Option<usize> {
+    let ends = span.attributes.get("gen_ai.response.finish_reasons").filter(|_| span.is_exchange());
+    Some(structured(ends?).as_array()?.len())
 }
 
 /// Returns whether nothing but the model is in a message.

@@ -116,10 +116,13 @@ pub(super) fn keep_answer(span: &mut Span, record: &str, path: &[&str]) {
 /// a text.
 pub(super) fn messages(value: Option<&Value>, role: &str) -> Value {
     let value = value.map(structured).unwrap_or_default();
-    // What a model of LangChain generated.
-    if let Some(Value::Array(generated)) = value.pointer("/generations/0")
-        && generated.first().is_some_and(|one| one.get("message").is_some())
-    {
+    // What a model of LangChain generated, for each prompt.
+    let generated = value.pointer("/generations/0");
+    let generated = generated.map_or(&[][..], |one| match one {
+        Value::Array(choices) => choices,
+        one => std::slice::from_ref(one),
+    });
+    if generated.first().is_some_and(|one| one.get("message").is_some()) {
         return messages_of_choices(generated);
     }
     // The request as it was sent.
@@ -269,16 +272,10 @@ fn langsmith_run(
             let model = metadata.get("ls_model_name").or_else(|| params.get("model"));
             set(&mut span, "gen_ai.request.model", model.cloned().unwrap_or_default());
             set(&mut span, "gen_ai.input.messages", messages(inputs, "user"));
-            let generated = outputs.and_then(|outputs| outputs.pointer("/generations/0"));
-            let generated = generated
-                .map(|one| one.as_array().map_or_else(|| std::slice::from_ref(one), Vec::as_slice));
-            let message = generated.and_then(|all| all.first()?.get("message"));
-            let output = match generated.filter(|_| message.is_some()) {
-                Some(generated) => messages_of_choices(generated),
-                None => messages(outputs, "assistant"),
-            };
-            set(&mut span, "gen_ai.output.messages", output);
+            set(&mut span, "gen_ai.output.messages", messages(outputs, "assistant"));
             keep_answer(&mut span, line, &["outputs"]);
+            let places = ["/generations/0/0/message", "/generations/0/message"];
+            let message = places.iter().find_map(|place| outputs?.pointer(place));
             let kwargs = message.map(|message| message.get("kwargs").unwrap_or(message));
             let usage = kwargs
                 .and_then(|kwargs| kwargs.get("usage_metadata"))

@@ -24,7 +24,10 @@ pub(super) fn inputs(span: &Span) -> Vec<Value> {
     if let Some(all) = listed(span, &["gen_ai.input.messages", "ai.prompt.messages"]) {
         return all;
     }
-    let mut all = events(&span.events, &["gen_ai.user.message", "gen_ai.tool.message"]);
+    let mut names = vec!["gen_ai.user.message", "gen_ai.tool.message"];
+    // Without a choice, the last message of the model may be its answer.
+    names.extend(has_choice(span).then_some("gen_ai.assistant.message"));
+    let mut all = events(&span.events, &names);
     all.extend(flattened(span, "llm.input_messages."));
     all.extend(flattened(span, "gen_ai.prompt."));
     if all.is_empty()
@@ -49,6 +52,10 @@ pub(super) fn inputs(span: &Span) -> Vec<Value> {
         );
     }
     all
+}
+
+fn has_choice(span: &Span) -> bool {
+    span.events.iter().any(|(name, _)| name == CHOICE_EVENT)
 }
 
 /// The messages that a model answered with.

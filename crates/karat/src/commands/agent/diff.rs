@@ -119,9 +119,12 @@ impl Found<'_> {
     }
 
     fn text(&self) -> String {
+        // Runs of tasks that were run several times are grouped by their task.
+        let is_repeated = self.report.items.iter().any(|item| item.group.is_some());
+        let noun = if is_repeated { "run" } else { "task" };
         let mut text = format!(
             "{} in both, {} with the same calls; mean similarity {:.4}\n",
-            count(self.common, "task"),
+            count(self.common, noun),
             self.same,
             self.similarity().unwrap_or_default()
         );
