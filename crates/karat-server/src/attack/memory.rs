@@ -110,8 +110,8 @@ impl Memory {
         }
     }
 
-    /// Whether attempts of `ssrf-loopback` through the parameter of a result, which proved nothing, have led to a call
-    /// of this machine since; none if there were no such attempts.
+    /// Returns whether attempts of `ssrf-loopback` through the parameter of a result, which proved nothing, have led
+    /// to a call of this machine since; none if there were no such attempts.
     pub(super) fn calls_late(&self, result: &AttackResult, site: &CanarySite) -> Option<bool> {
         let id = AttackResult { attack: LOOPBACK.to_owned(), ..result.clone() }.id();
         self.unproven.contains(&id).then(|| self.late_evidence(&id, site).is_some())

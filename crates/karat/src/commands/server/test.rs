@@ -101,7 +101,7 @@ fn last_failed(
     let failed =
         |item: &&Item| item.metrics.get(&metric!("pass_rate")).copied().flatten() != Some(1.0);
     let found: BTreeSet<String> = items.filter(failed).map(|item| item.id.clone()).collect();
-    // The run made several cases of a text, and hid secrets in ids.
+    // One text is several cases of a run, and secrets are hidden in ids.
     let is_derived = |id: &str| id.contains('/') || id.contains(HIDDEN);
     let known = |id: &String| suite.cases.iter().any(|case| case.id == *id) || is_derived(id);
     let found: BTreeSet<String> = found.into_iter().filter(known).collect();
