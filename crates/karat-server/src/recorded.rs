@@ -78,18 +78,19 @@ impl Recorded {
             None => suite.cases_as_recorded(answers),
         };
         let secrets = SuiteSecrets::of(suite, folder);
-        let ids: Vec<&str> = answers.iter().map(|answer| answer.id.as_str()).collect();
+        let prints = Fingerprints::of(suite, &all);
         let all = secrets::without_secrets(all, &secrets.redactor);
-        let all = secrets::with_recorded_ids(all, &ids);
+        let all = secrets::with_recorded_ids(all, &prints.cases, answers);
         let mut withheld = withheld(&all, answers, &secrets.redactor);
         let may_be_unknown = !(secrets.unknown.is_empty() && withheld.is_empty());
         let all = match may_be_unknown {
-            true => secrets::without_addresses(all, &ids),
+            true => secrets::without_addresses(all, &ids(answers)),
             false => all,
         };
-        let cases = entry.config.select(&all)?;
-        withheld.retain(|id| cases.iter().any(|case| case.id == *id));
-        let outcomes = outcomes(suite, &all, &cases, answers);
+        let cases = entry.config.select(&all, &secrets.redactor)?;
+        let selected: BTreeSet<&str> = cases.iter().map(|case| case.id.as_str()).collect();
+        withheld.retain(|id| selected.contains(id.as_str()));
+        let outcomes = outcomes(&prints, &all, &cases, answers);
         let listed = listed(answers);
         let known = self.known(&listed);
         let revision = self.identity.system.settings.get("protocol");
@@ -236,12 +237,11 @@ struct Known {
 
 /// One outcome for each case: its recorded answers, or the reason for which there are none.
 fn outcomes(
-    suite: &Suite,
+    prints: &Fingerprints,
     all: &[Arc<Case>],
     cases: &[Arc<Case>],
     answers: &[Outcome<CaseRun>],
 ) -> Vec<Outcome<CaseRun>> {
-    let prints = Fingerprints::of(suite, all);
     let calls: BTreeMap<&str, _> =
         all.iter().zip(&prints.cases).map(|(case, digest)| (case.id.as_str(), digest)).collect();
     let found: BTreeMap<&str, &Outcome<CaseRun>> =
@@ -291,6 +291,11 @@ fn difference(
         "its requests are not the recorded ones: its calls changed, or the calls that save values for them"
             .to_owned()
     })
+}
+
+/// The ids of the cases of a run.
+fn ids(answers: &[Outcome<CaseRun>]) -> BTreeSet<&str> {
+    answers.iter().map(|answer| answer.id.as_str()).collect()
 }
 
 /// The tools that the server is known to have had, each with whether it declared an output schema.

@@ -11,11 +11,12 @@ use std::str::Chars;
 use std::sync::Arc;
 
 use karat_core::dataset::Digest;
+use karat_core::journal::{Entry, Outcome};
 use karat_io::interpolate::{self, InterpolateError, Variables};
 use karat_io::redact::HIDDEN;
 use karat_mcp::{Redactor, ServerSpec};
 
-use crate::observation::Feature;
+use crate::observation::{CaseRun, Feature};
 use crate::suite::{Case, Suite, server};
 
 /// The name of a resource, prompt or method that is not shown.
@@ -45,8 +46,11 @@ impl SuiteSecrets {
             return SuiteSecrets { redactor, unknown: BTreeSet::new() };
         }
         // One variable that is not set must not keep the other secrets from being hidden.
-        let unknown = leave_out_unknown(&mut spec, folder);
-        let redactor = spec.redactor(Some(folder)).unwrap_or_default();
+        let mut unknown = leave_out_unknown(&mut spec, folder);
+        let redactor = spec.redactor(Some(folder)).unwrap_or_else(|| {
+            unknown.insert("mcp_server is not valid".to_owned());
+            Redactor::default()
+        });
         SuiteSecrets { redactor, unknown }
     }
 }
@@ -77,14 +81,15 @@ fn leave_out_unknown(spec: &mut ServerSpec, folder: &Path) -> BTreeSet<String> {
     if let Some(url) = spec.url.as_mut().filter(|url| !is_known(url)) {
         "http://127.0.0.1".clone_into(url);
     }
-    let has_login = spec.auth.as_ref().is_none_or(|auth| {
-        [&auth.client_secret, &auth.access_token, &auth.refresh_token]
-            .into_iter()
-            .flatten()
-            .all(|value| is_known(value))
-    });
-    if !has_login {
-        spec.auth = None;
+    if let Some(auth) = &mut spec.auth {
+        let secrets = [&mut auth.client_secret, &mut auth.access_token, &mut auth.refresh_token];
+        for value in secrets.into_iter().flatten().filter(|value| !is_known(value)) {
+            "-".clone_into(value);
+        }
+        // Not secrets, wherever they are from; some must be there.
+        auth.client_id = auth.client_id.take().map(|_| "-".to_owned());
+        auth.private_key = auth.private_key.take().map(|_| "-".into());
+        (auth.client_metadata, auth.issuer, auth.scopes) = (None, None, Vec::new());
     }
     // Places of this machine, which are not secrets.
     (spec.cwd, spec.ca_file, spec.isolate, spec.policies) = (None, None, None, None);
@@ -143,37 +148,101 @@ fn unescaped(rest: &mut Chars<'_>) -> Option<char> {
 
 /// The cases of a suite as a run names them: without secrets in their ids and addresses.
 pub(crate) fn without_secrets(cases: Vec<Arc<Case>>, redactor: &Redactor) -> Vec<Arc<Case>> {
-    let hidden = |case: &Arc<Case>| {
-        let [id, name] = [&case.id, &case.name].map(|text| redactor.hide(text).into_owned());
-        (id != case.id || name != case.name).then_some((id, name))
-    };
-    let found: Vec<Option<(String, String)>> = cases.iter().map(hidden).collect();
-    let same = cases.iter().zip(&found).filter(|(_, found)| found.is_none());
-    let mut ids: BTreeSet<String> = same.map(|(case, _)| case.id.clone()).collect();
-    let renamed = cases.into_iter().zip(found).map(|(case, found)| {
-        let Some((id, name)) = found else { return case };
-        let numbered = (2..).map(|number| format!("{id}-{number}"));
-        let mut free = std::iter::once(id.clone()).chain(numbered).filter(|id| !ids.contains(id));
-        let id = free.next().unwrap_or_default();
-        ids.insert(id.clone());
-        Arc::new(Case { id, name, ..Case::clone(&case) })
+    let ids = hidden_ids(cases.iter().map(|case| case.id.as_str()), redactor);
+    let renamed = cases.into_iter().zip(ids).map(|(case, id)| {
+        let name = redactor.hide(&case.name).into_owned();
+        match id == case.id && name == case.name {
+            true => case,
+            false => Arc::new(Case { id, name, ..Case::clone(&case) }),
+        }
     });
     renamed.collect()
 }
 
-/// Gives cases the ids that a run gave them, where these are without secrets that are not known here.
-pub(crate) fn with_recorded_ids(cases: Vec<Arc<Case>>, recorded: &[&str]) -> Vec<Arc<Case>> {
-    let known: BTreeSet<String> = cases.iter().map(|case| case.id.clone()).collect();
-    let is_free = |id: &&&str| id.contains(HIDDEN) && !known.contains(**id);
-    let mut free: Vec<&str> = recorded.iter().filter(is_free).copied().collect();
-    let renamed = cases.into_iter().map(|case| {
-        if recorded.contains(&case.id.as_str()) {
-            return case;
+/// These ids without secrets, each still unique.
+pub(crate) fn hidden_ids<'a>(
+    ids: impl Iterator<Item = &'a str> + Clone,
+    redactor: &Redactor,
+) -> Vec<String> {
+    let is_same = |id: &&str| redactor.hide(id) == *id;
+    let mut taken: BTreeSet<String> = ids.clone().filter(is_same).map(str::to_owned).collect();
+    let hidden = ids.map(|id| match redactor.hide(id) {
+        same if same == id => id.to_owned(),
+        hidden => free_id(&hidden, &mut taken),
+    });
+    hidden.collect()
+}
+
+/// This id, with a number if it is taken.
+fn free_id(id: &str, taken: &mut BTreeSet<String>) -> String {
+    let numbered = (2..).map(|number| format!("{id}-{number}"));
+    let mut free = std::iter::once(id.to_owned()).chain(numbered).filter(|id| !taken.contains(id));
+    let id = free.next().unwrap_or_default();
+    taken.insert(id.clone());
+    id
+}
+
+/// Gives cases the ids that a run gave them, where these are without secrets that are not known here, by the digests of
+/// their requests. An id that fits one which no case with its requests has does not stay: it may have such a secret.
+pub(crate) fn with_recorded_ids(
+    cases: Vec<Arc<Case>>,
+    requests: &[Digest],
+    answers: &[Entry<CaseRun>],
+) -> Vec<Arc<Case>> {
+    let mut taken: BTreeSet<String> = answers.iter().map(|answer| answer.id.clone()).collect();
+    let mut marked: Vec<Marked<'_>> =
+        answers.iter().filter_map(|answer| Marked::of(answer, &taken)).collect();
+    if marked.is_empty() {
+        return cases;
+    }
+    let is_open: Vec<bool> =
+        cases.iter().map(|case| case.id.contains(HIDDEN) || !taken.contains(&case.id)).collect();
+    let mut found: Vec<Option<String>> = vec![None; cases.len()];
+    for (at, (case, requests)) in
+        cases.iter().zip(requests).enumerate().filter(|(at, _)| is_open[*at])
+    {
+        let is_its = |one: &Marked<'_>| one.requests == Some(*requests) && one.fits(&case.id);
+        let its = marked.iter().position(is_its);
+        found[at] = its.map(|its| marked.remove(its).id.to_owned());
+    }
+    marked.iter().for_each(|one| _ = taken.remove(one.id));
+    let renamed = cases.into_iter().zip(found).zip(is_open).map(|((case, found), is_open)| {
+        let own = || marked.iter().find(|one| one.id == case.id);
+        let fitting = || own().or_else(|| marked.iter().find(|one| one.fits(&case.id)));
+        let id = match found {
+            None if is_open => fitting().map(|one| free_id(one.id, &mut taken)),
+            found => found,
+        };
+        match id {
+            Some(id) => Arc::new(Case { id, ..Case::clone(&case) }),
+            None => case,
         }
-        let Some(at) = free.iter().position(|id| fits(id, &case.id)) else { return case };
-        Arc::new(Case { id: free.remove(at).to_owned(), ..Case::clone(&case) })
     });
     renamed.collect()
+}
+
+/// An id of a run with the mark of a secret.
+struct Marked<'a> {
+    id: &'a str,
+    /// The same without the number that distinguishes it from another one.
+    unnumbered: Option<&'a str>,
+    requests: Option<Digest>,
+}
+
+impl<'a> Marked<'a> {
+    fn of(answer: &'a Entry<CaseRun>, recorded: &BTreeSet<String>) -> Option<Marked<'a>> {
+        let id = answer.id.as_str();
+        let unnumbered = id.rsplit_once('-').map(|(id, _)| id).filter(|id| recorded.contains(*id));
+        let requests = match &answer.outcome {
+            Outcome::Answer(run) => run.asked.as_ref().map(|asked| asked.calls),
+            Outcome::Failure { .. } => None,
+        };
+        id.contains(HIDDEN).then_some(Marked { id, unnumbered, requests })
+    }
+
+    fn fits(&self, id: &str) -> bool {
+        fits(self.id, id) || self.unnumbered.is_some_and(|own| fits(own, id))
+    }
 }
 
 /// Returns whether a text is this one with something in the place of each mark of a secret.
@@ -191,10 +260,13 @@ fn fits(marked: &str, text: &str) -> bool {
 }
 
 /// Gives cases that were not recorded ids without their addresses, in which secrets may be unknown.
-pub(crate) fn without_addresses(cases: Vec<Arc<Case>>, recorded: &[&str]) -> Vec<Arc<Case>> {
+pub(crate) fn without_addresses(
+    cases: Vec<Arc<Case>>,
+    recorded: &BTreeSet<&str>,
+) -> Vec<Arc<Case>> {
     let renamed = (1..).zip(cases).map(|(number, case)| {
         let feature = case.step.feature;
-        let is_known = recorded.contains(&case.id.as_str());
+        let is_known = recorded.contains(case.id.as_str());
         if feature.is_tool() || is_known || !case.id.starts_with(&case.step.tool) {
             return case;
         }
@@ -225,6 +297,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::asked::{self, Fingerprints};
 
     fn case(text: &str) -> Arc<Case> {
         case_of(&format!("tool: t, {text}"))
@@ -283,23 +356,62 @@ mod tests {
         quoted(case, redactor).values().sum()
     }
 
+    /// A case with this id that calls this tool.
+    fn named(id: &str, tool: &str) -> Arc<Case> {
+        let own = case_of(&format!("tool: {tool}"));
+        Arc::new(Case { id: id.to_owned(), ..Case::clone(&own) })
+    }
+
+    fn ids(cases: &[Arc<Case>]) -> Vec<String> {
+        cases.iter().map(|case| case.id.clone()).collect()
+    }
+
+    /// The ids of cases, each with the tool that it calls, where a run had these.
+    fn found(cases: &[(&str, &str)], recorded: &[(&str, &str)]) -> Vec<String> {
+        let suite = Suite::parse(Path::new("s.yaml"), b"cases: [{tool: t}]").unwrap();
+        let cases: Vec<Arc<Case>> = cases.iter().map(|(id, tool)| named(id, tool)).collect();
+        let then: Vec<Arc<Case>> = recorded.iter().map(|(id, tool)| named(id, tool)).collect();
+        let digests = |cases: &[Arc<Case>]| Fingerprints::of(&suite, cases);
+        let prints = digests(&then);
+        let answer = |(case, calls): (&Arc<Case>, &Digest)| {
+            let digests = (prints.session, *calls);
+            let asked = asked::asked(case, digests, &BTreeMap::new(), &Redactor::default());
+            let run = CaseRun { attempts: Vec::new(), asked: Some(asked) };
+            Entry { run: 0, id: case.id.clone(), nanos: 0, outcome: Outcome::Answer(run) }
+        };
+        let answers: Vec<Entry<CaseRun>> = then.iter().zip(&prints.cases).map(answer).collect();
+        let requests = digests(&cases).cases;
+        ids(&with_recorded_ids(cases, &requests, &answers))
+    }
+
+    #[test]
+    fn cases_have_the_ids_of_the_run_by_their_requests_and_none_with_a_secret_stays() {
+        let recorded = [("a", "x"), ("b [redacted]", "y"), ("b [redacted]-2", "z")];
+        let same = found(&[("a", "x"), ("b one", "y"), ("b two", "z")], &recorded);
+        assert_eq!(same, ["a", "b [redacted]", "b [redacted]-2"]);
+        let moved = found(&[("b two", "z"), ("b one", "y")], &recorded);
+        assert_eq!(moved, ["b [redacted]-2", "b [redacted]"]);
+        // Of two secrets one is known.
+        let known = found(&[("b one", "y"), ("b [redacted]", "z")], &recorded);
+        assert_eq!(known, ["b [redacted]", "b [redacted]-2"]);
+        let new = [("b new", "q"), ("b one", "y"), ("b two", "z"), ("c", "q")];
+        assert_eq!(found(&new, &recorded), ["b new", "b [redacted]", "b [redacted]-2", "c"]);
+        // One of these has the secret, and it is not known which.
+        let changed = [("b new", "q"), ("b one", "q"), ("b two", "z"), ("c", "q")];
+        let expected = ["b [redacted]", "b [redacted]-3", "b [redacted]-2", "c"];
+        assert_eq!(found(&changed, &recorded), expected);
+        assert_eq!(found(&[("c", "x")], &recorded[..1]), ["c"]);
+    }
+
     #[test]
     fn ids_are_without_secrets_and_stay_unique() {
-        let named = |id: &str| {
-            let own = case("about: x");
-            Arc::new(Case { id: id.to_owned(), ..Case::clone(&own) })
-        };
-        let cases = ["a", "b first-secret-1", "b other-secret-2", "c"].map(named).to_vec();
+        let cases =
+            ["a", "b first-secret-1", "b other-secret-2", "c"].map(|id| named(id, "t")).to_vec();
         let all = redactor(&["first-secret-1", "other-secret-2"]);
-        let ids =
-            |cases: &[Arc<Case>]| cases.iter().map(|case| case.id.clone()).collect::<Vec<_>>();
-        let hidden = without_secrets(cases.clone(), &all);
+        let hidden = without_secrets(cases, &all);
         assert_eq!(ids(&hidden), ["a", "b [redacted]", "b [redacted]-2", "c"]);
-        // Without knowing them.
-        let found = with_recorded_ids(cases, &["a", "b [redacted]", "b [redacted]-2"]);
-        assert_eq!(ids(&found), ["a", "b [redacted]", "b [redacted]-2", "c"]);
         let address = case_of("resource: 'note://first-secret-1'");
-        let found = without_addresses(vec![case("about: x"), address], &[]);
+        let found = without_addresses(vec![case("about: x"), address], &BTreeSet::new());
         assert_eq!(ids(&found), ["t-1", "resource (not shown)-2"]);
         assert!(fits("[redacted] x [redacted]-1", "one x two-1"));
         for other in ["one x two-2", "one two-1", "x"] {
@@ -319,6 +431,7 @@ mod tests {
             json!({"command": ["${KARAT_TEST_IS_NOT_SET}", "--api-key=first-secret-1"]}),
             json!({"url": "http://127.0.0.1", "headers": {"Authorization": "first-secret-1", "X": "${KARAT_TEST_IS_NOT_SET}"}}),
             json!({"url": "${KARAT_TEST_IS_NOT_SET}", "headers": {"Authorization": "first-secret-1"}}),
+            json!({"url": "http://127.0.0.1", "auth": {"kind": "token", "access_token": "first-secret-1", "refresh_token": "${KARAT_TEST_IS_NOT_SET}"}}),
         ] {
             let spec = server::read(&written).unwrap();
             let secrets = SuiteSecrets::in_spec(spec, Path::new("."));
@@ -326,5 +439,15 @@ mod tests {
             let why: Vec<&String> = secrets.unknown.iter().collect();
             assert!(why.len() == 1 && why[0].contains("KARAT_TEST_IS_NOT_SET"), "{why:?}");
         }
+        // Such a value is not a secret.
+        let auth = json!({"kind": "client-credentials", "client_id": "${KARAT_TEST_IS_NOT_SET}", "client_secret": "first-secret-1"});
+        let spec = server::read(&json!({"url": "http://127.0.0.1", "auth": auth})).unwrap();
+        let secrets = SuiteSecrets::in_spec(spec, Path::new("."));
+        assert_eq!(secrets.redactor.hide("a first-secret-1"), "a [redacted]");
+        let spec = server::read(&json!({"url": "ftp://x", "headers": {"A": "first-secret-1"}}));
+        assert!(
+            spec.is_err()
+                || !SuiteSecrets::in_spec(spec.unwrap(), Path::new(".")).unknown.is_empty()
+        );
     }
 }

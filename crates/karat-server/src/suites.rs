@@ -66,8 +66,12 @@ impl Config {
     /// The selected cases.
     ///
     /// # Errors
-    /// If there are none.
-    pub(crate) fn select(&self, cases: &[Arc<Case>]) -> Result<Vec<Arc<Case>>, EvalError> {
+    /// If there are none; secrets are hidden in the tags that it lists.
+    pub(crate) fn select(
+        &self,
+        cases: &[Arc<Case>],
+        redactor: &Redactor,
+    ) -> Result<Vec<Arc<Case>>, EvalError> {
         // A text has a case for each tool: its id selects all of them.
         let is_named = |id: &String, case: &Case| {
             [&case.id, &case.own_id].iter().any(|own| {
@@ -90,7 +94,7 @@ impl Config {
         tags.dedup();
         let tags = match tags.is_empty() {
             true => String::new(),
-            false => format!(" and these tags: {}", tags.join(", ")),
+            false => redactor.hidden(format!(" and these tags: {}", tags.join(", "))),
         };
         let wanted = match &self.case {
             None => String::new(),
@@ -247,7 +251,7 @@ impl Evaluation for Suites {
     ) -> Result<Start<Suites>, EvalError> {
         let Entry { common, config, data: Dataset { suite, target, .. } } = entry;
         if suite.is_empty() {
-            config.select(&suite.cases)?;
+            config.select(&suite.cases, &Redactor::default())?;
         }
         let Some(target) = target else {
             return Err(EvalError::config("the entry has recorded answers, and no server"));
@@ -265,7 +269,7 @@ impl Evaluation for Suites {
             ..Options::default()
         };
         let system = LiveSuite::start(target.clone(), options, suite).await?;
-        config.select(&system.cases)?;
+        config.select(&system.cases, system.server.redactor())?;
         let mut reference = live::system_ref(target.describe(), &system.info);
         reference.settings.insert("target".to_owned(), suite.target.to_string());
         Ok(Start::Live { system: Arc::new(system), reference })
@@ -276,7 +280,7 @@ impl Evaluation for Suites {
         live: &LiveSuite,
         known: &mut Vec<Outcome<CaseRun>>,
     ) -> Result<Questions<Suites>, EvalError> {
-        let selected = entry.config.select(&live.cases)?;
+        let selected = entry.config.select(&live.cases, live.server.redactor())?;
         let plan = live.plan.get_or_init(|| Plan::new(&live.cases, &selected, known));
         let question = |at: &usize| (live.cases[*at].id.clone(), Arc::new(*at));
         Ok(plan.cases.iter().map(question).collect())
@@ -303,7 +307,7 @@ impl Evaluation for Suites {
         let mut notes = plan.map(Plan::notes).unwrap_or_default();
         let cases: Vec<Arc<Case>> = questions.iter().map(|(_, at)| case(at)).collect();
         notes.extend(cleanup::warning(&cases, outcomes, &left));
-        let chosen = entry.config.select(&live.cases)?;
+        let chosen = entry.config.select(&live.cases, live.server.redactor())?;
         let selected: BTreeSet<&str> = chosen.iter().map(|case| case.id.as_str()).collect();
         outcomes.retain(|outcome| selected.contains(outcome.id.as_str()));
         let tools = server.tools().await;
@@ -477,7 +481,7 @@ pub(crate) async fn run_and_accept(
     facts.accepted = accept::accept(&store, &cases, &collected.outcomes, &facts.contract)?;
     let data = data.with_stored_snapshots()?;
     let all = secrets::without_secrets(data.suite.cases_for(&facts.tools), &facts.redactor);
-    facts.cases = config.select(&all)?;
+    facts.cases = config.select(&all, &facts.redactor)?;
     let accepted = Entry { common: common.clone(), config: config.clone(), data };
     evaluation::report(&accepted, &collected, Some(context.folder))
 }

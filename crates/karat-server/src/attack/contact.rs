@@ -154,13 +154,16 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
         attempt.proofs.iter().any(asks)
     }
 
-    /// Returns whether the tool calls this machine through the parameter of a result now, with one of the attempts of
-    /// `ssrf-loopback`, which are not judged here.
+    /// Returns whether the tool calls this machine through the parameter of a result, with one of the attempts of
+    /// `ssrf-loopback`, which are not judged here. Where that attack proved nothing, they are not made again.
     pub(super) async fn calls_this_machine(
         &mut self,
         tool: &Definition,
         result: &AttackResult,
     ) -> bool {
+        if let Some(is_late) = self.memory.calls_late(result, self.site) {
+            return is_late;
+        }
         let known = self.plain_call(tool).await.known;
         let planner = Planner { tool, site: self.site, known: &known, access: self.access };
         let Plan::Through(ways) = planner.plan(Technique::Loopback) else { return false };

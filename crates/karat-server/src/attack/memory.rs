@@ -17,6 +17,9 @@ use crate::probe::reaction::{Reaction, words_of};
 /// The time after an attempt in which a side effect still counts.
 const LATE: Duration = Duration::from_secs(2);
 
+/// The id of the attack that has addresses of this machine called.
+const LOOPBACK: &str = "ssrf-loopback";
+
 /// Proofs of an attempt that may still turn up.
 struct Pending {
     id: String,
@@ -65,6 +68,8 @@ pub(super) struct Memory {
     pub(super) plain: BTreeMap<String, PlainCall>,
     /// The ids of results that show that a file outside was looked at.
     pub(super) looked_at: BTreeSet<String>,
+    /// The ids of results of `ssrf-loopback` that proved nothing.
+    unproven: BTreeSet<String>,
     /// True if the last attempt had an answer that can be read; true before the first one.
     pub(super) is_answering: bool,
     pending: Vec<Pending>,
@@ -77,6 +82,7 @@ impl Default for Memory {
             lost: None,
             plain: BTreeMap::new(),
             looked_at: BTreeSet::new(),
+            unproven: BTreeSet::new(),
             is_answering: true,
             pending: Vec::new(),
         }
@@ -95,6 +101,20 @@ impl Memory {
                 at: Instant::now(),
             });
         }
+    }
+
+    /// Keeps that attempts to have this machine called proved nothing.
+    pub(super) fn keep_unproven(&mut self, result: &AttackResult) {
+        if result.attack == LOOPBACK {
+            self.unproven.insert(result.id());
+        }
+    }
+
+    /// Returns whether attempts of `ssrf-loopback` through the parameter of a result, which proved nothing, have led
+    /// to a call of this machine since; none if there were no such attempts.
+    pub(super) fn calls_late(&self, result: &AttackResult, site: &CanarySite) -> Option<bool> {
+        let id = AttackResult { attack: LOOPBACK.to_owned(), ..result.clone() }.id();
+        self.unproven.contains(&id).then(|| self.late_evidence(&id, site).is_some())
     }
 
     /// The time until nothing more can turn up for the results with these ids.

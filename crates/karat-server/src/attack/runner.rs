@@ -218,6 +218,7 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
             self.conclude(&mut result, technique, attempt, &called, Some(saw));
             return result;
         }
+        self.memory.keep_unproven(&result);
         self.judge_unproven(tool, technique, way, tried, result).await
     }
 

@@ -165,7 +165,7 @@ impl Driver {
                 Ok(reply) => reply.texts().concat(),
                 Err(error) => error.to_string(),
             };
-            session.redactor().hidden(text)
+            session.redactor().hidden(format!("{}: {text}", call.id))
         };
         self.note(which, class, took, since_start, lag, &describe);
         let lost = answered.as_ref().is_err_and(CallError::is_lost);
@@ -190,8 +190,7 @@ impl Driver {
             tally.lagged(lag);
         }
         if class != Class::Ok && !tally.first.contains_key(&class) {
-            let id = self.sessions.mix.calls.get(which).map_or("", |call| call.id.as_str());
-            tally.first.insert(class, format!("{id}: {}", describe()));
+            tally.first.insert(class, describe());
         }
     }
 }

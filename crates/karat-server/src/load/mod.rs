@@ -44,6 +44,7 @@ use self::plan::Plan;
 use self::tally::Class;
 use crate::cleanup;
 use crate::probe::live::{self, not_started, system_ref};
+use crate::secrets;
 use crate::suite::{self, Case, Suite};
 use crate::system::{PATIENCE, Server, Target};
 
@@ -75,6 +76,8 @@ pub struct Measurement {
 /// Everything the servers reported apart from their answers.
 #[derive(Default)]
 pub struct Facts {
+    /// The ids of the calls, without secrets.
+    calls: Vec<String>,
     restarts: u64,
     isolation: Vec<String>,
     warnings: Vec<String>,
@@ -85,6 +88,8 @@ pub struct LoadSystem {
     sessions: Arc<Sessions>,
     plan: Plan,
     isolation: Vec<String>,
+    /// The ids of the calls, without secrets.
+    calls: Vec<String>,
     /// True if all sessions are with the same server.
     is_shared: bool,
     options: karat_mcp::Options,
@@ -236,11 +241,14 @@ impl Evaluation for Load {
         let tools = first.tools().await.map_err(|error| {
             EvalError::NothingMeasured(format!("the server's tools cannot be listed: {error}"))
         })?;
-        check_tools(&data.calls, &tools)?;
+        let ids = data.calls.iter().map(|call| call.id.as_str());
+        let calls = secrets::hidden_ids(ids, first.redactor());
+        check_tools(&data.calls, &calls, &tools)?;
         let mut reference = system_ref(target.describe(), first.server());
         reference.settings.insert("load".to_owned(), plan.to_string());
         let system = LoadSystem {
             isolation: first.isolation().to_vec(),
+            calls,
             sessions: Arc::new(Sessions {
                 connections,
                 mix: Mix::new(data.calls.clone(), common.seed),
@@ -290,6 +298,7 @@ impl Evaluation for Load {
         let mut warnings: Vec<String> = cleanup::warning(&[], &[], &left).into_iter().collect();
         warnings.extend(system.options.violations.log().warnings());
         Ok(Facts {
+            calls: system.calls.clone(),
             restarts: connections.iter().map(|connection| connection.server.restarts()).sum(),
             isolation: system.isolation.clone(),
             warnings,
@@ -362,21 +371,23 @@ async fn connect(
     for call in &data.calls {
         let setup = call.setup.as_ref().map_or(&[][..], |case| &case.setup);
         arguments.push(server.prepare(setup, &call.input).await.map_err(|why| {
-            EvalError::NotStarted(format!("{}: set-up on connection {number}: {why}", call.id))
+            let id = server.redactor().hide(&call.id);
+            EvalError::NotStarted(format!("{id}: set-up on connection {number}: {why}"))
         })?);
     }
     Ok(Connection::new(server, arguments))
 }
 
-/// Refuses calls that must succeed and whose tool does not exist.
-fn check_tools(calls: &[Call], tools: &[Definition]) -> Result<(), EvalError> {
+/// Refuses calls, with these ids, that must succeed and whose tool does not exist.
+fn check_tools(calls: &[Call], ids: &[String], tools: &[Definition]) -> Result<(), EvalError> {
     let exists = |name: &str| tools.iter().any(|tool| tool.name() == name);
-    let mut needed = calls.iter().filter(|call| call.ending == suite::Ending::Success);
-    let Some(call) = needed.find(|call| !exists(&call.tool)) else { return Ok(()) };
+    let mut needed =
+        calls.iter().zip(ids).filter(|(call, _)| call.ending == suite::Ending::Success);
+    let Some((call, id)) = needed.find(|(call, _)| !exists(&call.tool)) else { return Ok(()) };
     let names: Vec<String> = tools.iter().map(|tool| printable(tool.name()).into_owned()).collect();
     Err(EvalError::config(format!(
         "{}: the server has no tool {:?}; it has: {}",
-        printable(&call.id),
+        printable(id),
         call.tool,
         first_few(&names, NAMED)
     )))

@@ -62,7 +62,7 @@ impl Part {
             schema: SCHEMA.to_owned(),
             karat: VERSION.to_owned(),
             report,
-            calls: entry.data.calls.iter().map(|call| call.id.clone()).collect(),
+            calls: collected.facts.calls.clone(),
             restarts: collected.facts.restarts,
             measurement,
             policy: entry.common.gate.clone(),

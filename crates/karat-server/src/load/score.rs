@@ -65,7 +65,7 @@ pub(super) fn score(observed: &Observations<'_, Load>) -> Result<Scored, EvalErr
         None => return Err(EvalError::NothingMeasured(NO_CALL.to_owned())),
     };
     let tally = &measurement.phase.tally;
-    let calls = entry.data.calls.iter().map(|call| call.id.as_str());
+    let calls = facts.calls.iter().map(String::as_str);
     Ok(Scored {
         metrics: metrics(measurement, &plan),
         slices: slices(tally, calls),

@@ -482,3 +482,59 @@ fn secrets_in_ids_addresses_tags_and_classes_stay_hidden() {
         "{warnings}"
     );
 }
+
+#[test]
+fn secrets_in_ids_stay_hidden_when_failed_cases_run_again_and_in_a_changed_suite() {
+    const SECRETS: [&str; 2] = ["abcd1234secretXYZ9", "efgh5678secretUVWq"];
+    let [first, second] = SECRETS;
+    let one =
+        format!("  - {{id: b {first}, tool: say, input: {{a: 1}}, expect: {{equals: other}}}}\n");
+    let two = format!("  - {{id: b {second}, tool: say, input: {{a: 2}}, tags: [t {second}]}}\n");
+    let scratch = Scratch::new();
+    scratch.write("suite.yaml", format!("cases:\n{one}{two}"));
+    let [program, script] = scratch.server("tools: [{name: say, do: [{text: fine}]}]");
+    let tokens = [format!("API_TOKEN={first}"), format!("OTHER_TOKEN={second}")];
+    let hidden = |ran: &Ran| {
+        for secret in SECRETS {
+            assert!(!ran.stdout.contains(secret) && !ran.stderr.contains(secret), "{}", ran.stderr);
+            for file in scratch.files() {
+                let is_ours = ["suite.yaml", "server.yaml"].contains(&file.as_str());
+                assert!(is_ours || !scratch.read(&file).contains(secret), "{file} has the secret");
+            }
+        }
+    };
+    let test = |more: &[&str], code: i32| {
+        let words = ["server", "test", "suite.yaml", "-e", &tokens[0], "-e", &tokens[1]];
+        let ran = scratch.karat(&[&words, more, &["--", program, script]].concat());
+        hidden(&ran.expect(code));
+    };
+    let ids = |folder: &str| -> Vec<String> {
+        let report = first_report(&scratch, folder);
+        let items = report["items"].as_array().unwrap();
+        items.iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect()
+    };
+    test(&[], 1);
+    assert_eq!(ids("karat-report"), ["b [redacted]", "b [redacted]-2"]);
+    test(&["--tag", "none", "--out", "nothing"], 3);
+    test(&["--last-failed", "--out", "karat-report"], 1);
+    assert_eq!(ids("karat-report"), ["b [redacted]"]);
+    test(&[], 1);
+    // Neither secret is known here; a new case comes first, and the requests of another one are changed.
+    let new = "  - {id: b new, tool: say, input: {a: 3}}\n";
+    let score = |suite: &str, code: i32| {
+        scratch.write("suite.yaml", format!("cases:\n{suite}"));
+        let journal = "karat-report/journal/server-suite.jsonl";
+        let words =
+            ["server", "score", "suite.yaml", "--journal", journal, "--max-errors", "1", "--out"];
+        let ran = scratch.karat(&[&words[..], &["again", "-o", "k.xml"]].concat());
+        hidden(&ran.expect(code));
+        ids("again")
+    };
+    let mut found = score(&format!("{new}{two}{one}"), 1);
+    found.sort();
+    assert_eq!(found, ["b [redacted]", "b [redacted]-2", "b new"]);
+    let changed = one.replace("a: 1", "a: 4");
+    let mut found = score(&format!("{new}{two}{changed}"), 0);
+    found.sort();
+    assert_eq!(found, ["b [redacted]", "b [redacted]-2", "b [redacted]-3"]);
+}

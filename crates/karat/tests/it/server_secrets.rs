@@ -123,3 +123,18 @@ fn one_call_is_printed_without_secrets() {
         assert!(!ran.stdout.contains("hush-hush"), "{}", ran.stdout);
     }
 }
+
+#[test]
+fn secrets_in_the_ids_of_a_load_are_hidden() {
+    let scratch = Scratch::new();
+    let [program, script] = scratch.server("tools: [{name: say, do: [{text: fine}]}]");
+    let suite = "cases:\n  - {id: first hush-hush, tool: say}\n  - {id: second hush-hush, tool: say, error: tool}\n";
+    scratch.write("suite.yaml", suite);
+    let load = ["server", "load", "suite.yaml", "--count", "8", "--warm-up", "0", "--json"];
+    let more = ["-e", "API_TOKEN=hush-hush", "--part", "part.json", "--", program, script];
+    let ran = scratch.karat(&[&load[..], &more].concat());
+    assert!(ran.stdout.contains("first [redacted]"), "{} {}", ran.stdout, ran.stderr);
+    for (name, text) in all_of(&scratch, &ran) {
+        assert!(!text.contains("hush-hush"), "{name}: {text}");
+    }
+}

@@ -180,6 +180,25 @@ async fn metadata_is_not_executed_on_a_tool_that_calls_nothing_here() {
     }
 }
 
+#[tokio::test]
+async fn addresses_that_showed_nothing_are_not_tried_again_for_metadata() {
+    let count = async |ids: &[&str]| {
+        let site = CanarySite::prepare(&[], false).await.unwrap();
+        let asked = AtomicUsize::new(0);
+        let target = scripted(|url, _| {
+            asked.fetch_add(usize::from(url.contains("/loopback/")), Ordering::Relaxed);
+            said("done")
+        });
+        let [result] = &attack(&target, &site, ids).await[..] else { panic!() };
+        (result.status, asked.into_inner())
+    };
+    let (_, loopback) = count(&["ssrf-loopback"]).await;
+    let expected = (AttackStatus::NotExecuted, loopback);
+    assert!(loopback > 5);
+    assert_eq!(count(&["ssrf-metadata"]).await, expected);
+    assert_eq!(count(&["ssrf-loopback", "ssrf-metadata"]).await, expected);
+}
+
 /// The path that a tool asks for instead of the path in the address.
 type Derives = fn(&str) -> String;
 

@@ -8,6 +8,7 @@ use karat_core::evaluation::{Entry, Evaluation as _};
 use karat_core::kind::Kind;
 use karat_core::report::{Item, Report, load_reports};
 use karat_io::input::Limits;
+use karat_io::redact::HIDDEN;
 use karat_metrics::metric;
 use karat_server::Suites;
 use karat_server::suite::Suite;
@@ -100,7 +101,9 @@ fn last_failed(
     let failed =
         |item: &&Item| item.metrics.get(&metric!("pass_rate")).copied().flatten() != Some(1.0);
     let found: BTreeSet<String> = items.filter(failed).map(|item| item.id.clone()).collect();
-    let known = |id: &String| suite.cases.iter().any(|case| case.id == *id) || id.contains('/');
+    // One text is several cases of a run, and secrets are hidden in ids.
+    let is_derived = |id: &str| id.contains('/') || id.contains(HIDDEN);
+    let known = |id: &String| suite.cases.iter().any(|case| case.id == *id) || is_derived(id);
     let found: BTreeSet<String> = found.into_iter().filter(known).collect();
     if found.is_empty() {
         terminal.say("no case failed in the last run; running all");
