@@ -14,8 +14,8 @@ use super::same::is_same;
 use crate::formats::dialog::{Piece, pieces, structured};
 use crate::trace::CallMade;
 
-/// The number of later spans that are searched for the choice: a trace may have very many.
-const MAX_LATER: usize = 1000;
+/// The number of later spans that are searched for the choice: a trace may have very many, each with a long request.
+const MAX_LATER: usize = 256;
 
 /// A model's answer in a span.
 #[derive(Default)]
