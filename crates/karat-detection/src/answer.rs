@@ -81,7 +81,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Hides secrets in all texts, which journals and reports keep.
+    /// Hides secrets in every string, which journals and reports keep.
     pub(crate) fn hide(&mut self, redactor: &Redactor) {
         for report in &mut self.reports {
             let DetectorReport { detector, severity, severities, findings, .. } = report;

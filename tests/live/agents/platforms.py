@@ -201,9 +201,12 @@ class SemanticKernel(Platform):
 class Openlit(Platform):
     def start(self, provider):
         import openlit
-        from opentelemetry import trace
 
-        openlit.init(tracer=trace.get_tracer("openlit"), disable_metrics=True, capture_message_content=True)
+        # Without a file it asks the network for prices.
+        prices = BASE + ".prices.json"
+        with open(prices, "w") as out:
+            out.write("{}")
+        openlit.init(disable_metrics=True, capture_message_content=True, pricing_json=prices)
 
 
 class Phoenix(Platform):

@@ -118,14 +118,32 @@ fn opik(at: u8, given: &[Value], said: &[Value]) -> Value {
         "output": {"choices": choices(said)}})
 }
 
+fn langfuse(at: u8, given: &[Value], said: &[Value]) -> Value {
+    json!({"id": at.to_string(), "traceId": "t", "type": "GENERATION", "name": "chat",
+        "startTime": format!("2026-01-01T00:00:0{at}Z"), "input": given, "output": said,
+        "modelParameters": {"n": said.len()}})
+}
+
+/// Gemini by OpenInference.
+fn candidates(at: u8, given: &[Value], said: &[Value]) -> Value {
+    let mut span = conventions(at, given, said);
+    let attributes = span["attributes"].as_object_mut().unwrap();
+    attributes.shift_remove("gen_ai.request.choice.count");
+    let parameters = json!({"candidate_count": said.len()}).to_string();
+    attributes.insert("llm.invocation_parameters".to_owned(), parameters.into());
+    span
+}
+
 /// The first is the reader of plain exchanges, with which the others agree.
-const REQUESTS: [(&str, Request); 6] = [
+const REQUESTS: [(&str, Request); 8] = [
     ("exchange", exchange),
     ("conventions", conventions),
     ("events", events),
     ("openinference", openinference),
     ("langsmith", langsmith),
     ("opik", opik),
+    ("langfuse", langfuse),
+    ("candidates", candidates),
 ];
 
 #[test]

@@ -100,7 +100,10 @@ mod tests {
             ("begins\n{\n\"found\": [\n{\"a\": 1}\n", "is it cut off?"),
             ("{\n  \"found\": [\n    {\"a\": 1}\n  ]\n", "is it cut off?"),
             ("{\"found\": 1, \"found\": 2}", "is given twice"),
-            ("begins\n{\"found\": 1}\n{\"found\": 1, \"found\": 2}", "document 2:1: the key `found` is given twice"),
+            (
+                "begins\n{\"found\": 1}\n{\"found\": 1, \"found\": 2}",
+                "document 2:1: the key `found` is given twice",
+            ),
             (&deep_first, "document 1:1: nested"),
             (&deep_last, "document 2:1: nested"),
         ] {

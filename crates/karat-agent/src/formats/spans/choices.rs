@@ -15,6 +15,9 @@ pub(super) const ANSWER: &str = "karat.answer_number";
 /// The field of a choice that says why the model stopped.
 pub(super) const FINISH: &str = "finish_reason";
 
+/// The attribute with the parameters of a request in spans of Langfuse.
+pub(super) const LANGFUSE_PARAMETERS: &str = "langfuse.observation.model.parameters";
+
 /// Returns whether a model stopped for this reason to have tools called.
 pub(super) fn ends_in_calls(reason: &Value) -> bool {
     let word = reason.as_str().unwrap_or_default().to_lowercase().replace('-', "_");

@@ -8,14 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::Span;
-use super::choices::{ANSWER, CHOICE, FINISH, ends_in_calls};
+use super::choices::{ANSWER, CHOICE, FINISH, LANGFUSE_PARAMETERS, ends_in_calls};
 use super::messages::{after_answer, inputs, outputs};
 use super::same::is_same;
 use crate::formats::dialog::{Piece, pieces, structured};
 use crate::trace::CallMade;
 
-/// The number of later spans that are searched for the choice: a trace may have very many.
-const MAX_LATER: usize = 1000;
+/// The number of later spans that are searched for the choice: a trace may have very many, each with a long request.
+const MAX_LATER: usize = 256;
 
 /// A model's answer in a span.
 #[derive(Default)]
@@ -138,8 +138,14 @@ fn choices(span: &Span, messages: Vec<Value>) -> Vec<Vec<Value>> {
 /// The number of choices that a request asked for, if it is recorded.
 fn asked_for(span: &Span) -> Option<u64> {
     let stated = span.number(&["gen_ai.request.choice.count"]);
-    let parameters = || span.attributes.get("llm.invocation_parameters").map(structured);
-    stated.or_else(|| parameters()?.get("n")?.as_u64())
+    let in_parameters = |key: &&str| {
+        let parameters = structured(span.attributes.get(*key)?);
+        let names = ["n", "candidate_count", "candidateCount"];
+        names.iter().find_map(|name| parameters.get(*name)?.as_u64())
+    };
+    stated.or_else(|| {
+        ["llm.invocation_parameters", LANGFUSE_PARAMETERS].iter().find_map(in_parameters)
+    })
 }
 
 /// The number of ends of a response: by the conventions, one for each choice.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::Span;
 use super::call::HANDOFF;
-use super::choices::{messages_of_choices, numbered};
+use super::choices::{LANGFUSE_PARAMETERS, messages_of_choices, numbered};
 use super::time::nanoseconds;
 use crate::formats::chat::usage_of;
 use crate::formats::dialog::structured;
@@ -339,6 +339,8 @@ pub(in crate::formats) fn langfuse(line: &str, out: &mut Vec<Span>) -> Result<()
             set(&mut span, "gen_ai.input.messages", messages(input, "user"));
             set(&mut span, "gen_ai.output.messages", messages(output, "assistant"));
             keep_answer(&mut span, line, &["output"]);
+            let parameters = fields.get("modelParameters").cloned().unwrap_or_default();
+            set(&mut span, LANGFUSE_PARAMETERS, parameters);
             let counted = fields.get("usageDetails").or_else(|| fields.get("usage"));
             let counted = counted.map(structured).unwrap_or_default();
             let count = |keys: &[&str]| keys.iter().find_map(|key| counted.get(key)?.as_u64());
