@@ -142,6 +142,7 @@ pub fn compare(
             })
         },
         changed: changed(before, after),
+        runs_before: Some(before.runs).filter(|runs| *runs != after.runs),
         before: earlier_scores(before, after, &deltas),
         deltas,
         data: aligned.data.filter(|data| *data != DataChange::default()),

@@ -323,6 +323,9 @@ pub struct Comparison {
     /// The differences of system, runs and seed, as text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
+    /// The earlier number of runs, if it is another one now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs_before: Option<u32>,
     /// The earlier scores of items that moved, where they differ from those now.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub before: BTreeMap<String, Scores>,

@@ -348,6 +348,15 @@ fn a_comparison_is_paired_and_lists_what_flipped() {
 }
 
 #[test]
+fn another_number_of_runs_is_in_the_comparison() {
+    let scores = || vec![("a", 1.0), ("b", 0.0)];
+    let before = Baseline::from_report(&report(&[scores(), scores()]));
+    let runs_before = |after: &Report| compare(&before, after, &[]).unwrap().runs_before;
+    assert_eq!(runs_before(&report(&[scores()])), Some(2));
+    assert_eq!(runs_before(&report(&[scores(), scores()])), None);
+}
+
+#[test]
 fn other_items_or_other_data_are_not_compared() {
     let before = report(&[vec![("a1", 1.0), ("a2", 1.0)]]);
     let fewer = report(&[vec![("a1", 1.0)]]);

@@ -56,22 +56,18 @@ pub(crate) fn worsened<'r>(report: &'r Report, metric: &str, ids: &[String]) -> 
 /// without an answer, and for several runs, which have a rank each.
 pub(crate) fn ranks(report: &Report, item: &Item) -> Option<[Option<usize>; 2]> {
     let Some(Observed::Ranking(ranking)) = &item.observed else { return None };
-    if item.error.is_some() || report.runs > 1 || has_other_runs(report) {
+    let comparison = report.comparison.as_ref();
+    let had_other_runs = comparison.is_some_and(|all| all.runs_before.is_some());
+    if item.error.is_some() || report.runs > 1 || had_other_runs {
         return None;
     }
-    let earlier = report.comparison.as_ref().and_then(|all| all.before.get(&item.id));
+    let earlier = comparison.and_then(|all| all.before.get(&item.id));
     // The reciprocal rank of one query in one run is one over its rank; a mean over runs is not.
     let before = match earlier.and_then(|scores| scores.get(&metric!("mrr"))).copied() {
         None => ranking.first_right,
         Some(reciprocal) => reciprocal.filter(|score| *score > 0.0).map(rank),
     };
     Some([before, ranking.first_right])
-}
-
-/// Returns whether the baseline has another number of runs. A report has it as text alone.
-fn has_other_runs(report: &Report) -> bool {
-    let comparison = report.comparison.as_ref();
-    comparison.is_some_and(|all| all.changed.iter().any(|change| change.starts_with("runs ")))
 }
 
 impl<'r> Moved<'r> {

@@ -203,7 +203,7 @@ fn an_item_of_several_runs_is_shown_by_its_score_and_not_by_the_rank_of_one_run(
 fn a_baseline_of_several_runs_has_no_ranks() {
     let mut report = sample::of_several_runs();
     report.runs = 1;
-    report.comparison.as_mut().unwrap().changed = vec!["runs 5 → 1".to_owned()];
+    report.comparison.as_mut().unwrap().runs_before = Some(5);
     let text = terminal::items::worse(&report, PLAIN);
     assert!(text.contains("0.400 → 0.200") && !text.contains("rank"), "{text}");
 }
