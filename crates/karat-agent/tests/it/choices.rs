@@ -263,7 +263,7 @@ fn a_request_in_events_shows_the_choice_by_the_message_of_the_model() {
         block(0, None, Some(("c", 1)), "tool_calls"),
         block(1, None, Some(("d", 2)), "tool_calls"),
     ];
-    let first = chat(1, &[&[asked.clone()], &blocks[..]].concat());
+    let first = chat(1, &[std::slice::from_ref(&asked), &blocks[..]].concat());
     // The result has no id.
     let second = [
         asked,
