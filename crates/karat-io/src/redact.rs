@@ -444,6 +444,17 @@ mod tests {
     }
 
     #[test]
+    fn secrets_with_invisible_characters_are_hidden_as_messages_show_them() {
+        for secret in ["zero\u{200b}width-1", "delete\u{7f}-sign-2", "two\nlines-3"] {
+            let mut redactor = Redactor::default();
+            redactor.add(secret);
+            for shown in [format!("{secret:?}"), format!("\"{}\"", printable(secret))] {
+                assert_eq!(redactor.hide(&shown), "\"[redacted]\"", "{shown}");
+            }
+        }
+    }
+
+    #[test]
     fn secrets_that_become_known_later_are_hidden_from_then_on() {
         let late = LateSecrets::default();
         let mut redactor = Redactor::default();
