@@ -43,6 +43,7 @@ pub mod table;
 pub mod task;
 pub mod template;
 pub mod text;
+pub mod time;
 pub mod watcher;
 
 pub use failure::{Failure, FailureClass};

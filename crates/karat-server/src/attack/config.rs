@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 use super::attacks::Class;
 use crate::probe::FailOn;
 use crate::probe::stop::StopRequest;
-use crate::probe::time::Time;
 use crate::probe::waivers::Waiver;
+use karat_io::time::Time;
 
 /// The default time limit of a run.
 pub const TIME_LIMIT: Duration = Duration::from_secs(600);

@@ -52,9 +52,9 @@ pub use self::score::findings;
 use crate::probe::known_inputs::Successes;
 use crate::probe::live::{self, Facts};
 use crate::probe::stop::StopRequest;
-use crate::probe::time::Time;
 use crate::probe::waivers::Waiver;
 use crate::probe::{self, FailOn, Rule};
+use karat_io::time::Time;
 
 /// The default time limit of a run.
 pub const TIME_LIMIT: Duration = Duration::from_secs(300);

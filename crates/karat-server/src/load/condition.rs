@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::tally::CallStats;
-use crate::probe::time::Time;
+use karat_io::time::Time;
 
 /// The share of errors at which no load holds, unless the condition is about errors.
 const MAX_ERRORS: f64 = 0.01;

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::condition::Condition;
-use crate::probe::time::Time;
+use karat_io::time::Time;
 
 /// The calls at once if nothing is given.
 const CONCURRENCY: usize = 8;

@@ -9,7 +9,6 @@ pub(crate) mod reaction;
 pub(crate) mod refusal;
 pub mod replay;
 pub mod stop;
-pub mod time;
 pub(crate) mod waivers;
 
 use std::collections::BTreeSet;

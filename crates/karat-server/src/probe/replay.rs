@@ -9,7 +9,7 @@ use karat_mcp::auth::AuthSpec;
 use karat_mcp::{Elicitation, Engine, Policies, Roots, Sampling, ServerSpec};
 use serde_json::{Map, Value};
 
-use crate::probe::time::Time;
+use karat_io::time::Time;
 
 /// The default time limits of `karat server call`, and of `karat server attack`.
 const CALL_TIMEOUTS_MS: (u64, u64) = (30_000, 30_000);

@@ -6,7 +6,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use karat_agent::TraceFormat;
 use karat_core::partition::Partition;
-use karat_server::probe::time::Time;
+use karat_io::time::Time;
 
 use super::check::{CheckArgs, FormatArgs};
 use super::given::Given;

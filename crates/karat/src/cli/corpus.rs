@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use karat_server::probe::time::Time;
+use karat_io::time::Time;
 
 use super::target::{ReachArgs, SERVER};
 use super::times::{HOUR, SECOND, time};

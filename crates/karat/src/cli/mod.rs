@@ -277,7 +277,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use clap::{Arg, CommandFactory as _};
-    use karat_server::probe::time::Time;
+    use karat_io::time::Time;
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use karat_server::probe::time::Time;
+use karat_io::time::Time;
 
 use super::check::FormatArgs;
 use super::target::{CallTimes, FindingArgs, ProbeTimes, RecordArgs, TargetArgs};

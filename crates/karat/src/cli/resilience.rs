@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use karat_server::probe::time::Time;
+use karat_io::time::Time;
 
 use super::agent::ModelApi;
 use super::check::CheckArgs;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use karat_server::probe::time::Time;
+use karat_io::time::Time;
 
 use super::retrieval::ToolsArgs;
 use super::target::TargetArgs;

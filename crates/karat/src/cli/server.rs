@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use karat_server::probe::time::Time;
+use karat_io::time::Time;
 
 use super::check::{CheckArgs, FormatArgs};
 use super::probing::{AttackArgs, CallArgs, FuzzArgs};

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use karat_core::evaluation::Common;
+use karat_io::time::Time;
 use karat_mcp::Options;
-use karat_server::probe::time::Time;
 
 use super::times::{DAY, MILLISECOND, time};
 

@@ -1,6 +1,6 @@
 //! Times on the command line: `500ms`, `30s`, `2m`; a number without a unit means seconds.
 
-use karat_server::probe::time::Time;
+use karat_io::time::Time;
 
 /// The ends of ranges.
 pub(super) const NONE: Time = Time::from_secs(0);

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use karat_core::observed::AttackStatus;
 use karat_core::report::Report;
+use karat_io::time::Time;
 use karat_server::attack::{self, Attack, Class, Config};
 use karat_server::probe::stop::StopRequest;
-use karat_server::probe::time::Time;
 
 use super::probing;
 use super::recording::Recording;

@@ -1,8 +1,8 @@
 //! `karat server fuzz`: every tool with inputs that are generated from its schema.
 
+use karat_io::time::Time;
 use karat_server::fuzz::{self, Config, Fuzz};
 use karat_server::probe::stop::StopRequest;
-use karat_server::probe::time::Time;
 
 use super::probing;
 use super::recording::Recording;

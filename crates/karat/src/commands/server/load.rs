@@ -6,10 +6,10 @@ use karat_core::evaluation::{Common, Entry, Evaluation as _, RunContext, collect
 use karat_core::gate::{Policy, Rule};
 use karat_core::project::Root;
 use karat_io::input::{self, Limits, blocks, write_atomic};
+use karat_io::time::Time;
 use karat_metrics::metric;
 use karat_server::load::parts::{self, Part};
 use karat_server::load::{Condition, Config, Load};
-use karat_server::probe::time::Time;
 use karat_server::suite::Suite;
 
 use super::target;

@@ -9,6 +9,7 @@ use karat_core::provenance;
 use karat_core::report::{Check, CheckReport, Latency, Report, Verdict};
 use karat_io::input::write_atomic;
 use karat_io::text::{clip, printable};
+use karat_io::time::Time;
 use karat_mcp::{Engine, Isolation, Options, ServerSpec, Session};
 use karat_report::{Output, sarif};
 use karat_server::attack::reach::{self, Reach};
@@ -16,7 +17,6 @@ use karat_server::attack::{self, Attack};
 use karat_server::fuzz::{self, Config, Fuzz};
 use karat_server::probe::live;
 use karat_server::probe::stop::StopRequest;
-use karat_server::probe::time::Time;
 use karat_server::probe::{self, Rule};
 
 use super::recording::Recording;
