@@ -42,7 +42,7 @@ pub const MAX_ENUMERATED: u32 = 40;
 /// Cells times weights that counting may touch: about a tenth of a second.
 const MAX_COUNTING_WORK: usize = 100_000_000;
 
-/// Cells that counting may fill: 32 MiB. With more of them, the work allows few differences only.
+/// Cells that counting may fill, twice: 64 MiB. With more of them, the work allows few differences only.
 const MAX_CELLS: usize = 1 << 22;
 
 /// Differences this much smaller than the largest are taken for rounding, and count as zero.
@@ -194,16 +194,21 @@ fn whole_multiples(differences: &[f64]) -> Option<Vec<usize>> {
 pub(super) fn tails_of_whole_weights(weights: &[usize], observed: usize) -> (f64, f64) {
     let total: usize = weights.iter().sum();
     let mut chance = vec![0.0; total + 1];
+    // A table of its own for the next weight, so that several cells are computed at once.
+    let mut next = chance.clone();
     chance[0] = 1.0;
     let mut reached = 0;
     for weight in weights {
         reached += weight;
-        for sum in (*weight..=reached).rev() {
-            chance[sum] = 0.5 * (chance[sum] + chance[sum - weight]);
+        let (low, high) = next[..=reached].split_at_mut(*weight);
+        let (tails, heads) = (&chance[..=reached], &chance[..=reached - weight]);
+        for (cell, tails) in low.iter_mut().zip(tails) {
+            *cell = 0.5 * tails;
         }
-        for low in &mut chance[..*weight] {
-            *low *= 0.5;
+        for ((cell, tails), heads) in high.iter_mut().zip(&tails[*weight..]).zip(heads) {
+            *cell = 0.5 * (tails + heads);
         }
+        std::mem::swap(&mut chance, &mut next);
     }
     let at_least: f64 = chance[observed.min(total)..].iter().rev().sum();
     let at_most: f64 = chance[..=observed.min(total)].iter().sum();
