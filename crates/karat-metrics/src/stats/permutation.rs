@@ -194,7 +194,7 @@ fn whole_multiples(differences: &[f64]) -> Option<Vec<usize>> {
 pub(super) fn tails_of_whole_weights(weights: &[usize], observed: usize) -> (f64, f64) {
     let total: usize = weights.iter().sum();
     let mut chance = vec![0.0; total + 1];
-    // A table of its own for the next weight, so that several cells are computed at once.
+    // A second table, so that several cells are computed at once.
     let mut next = chance.clone();
     chance[0] = 1.0;
     let mut reached = 0;
