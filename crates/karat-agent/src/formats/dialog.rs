@@ -283,7 +283,7 @@ fn content_pieces(fields: &Map<String, Value>, role: Role) -> Vec<Piece> {
         // Gemini's content is an object with the parts.
         match content.get("parts").unwrap_or(content) {
             Value::String(text) => words.push(text.clone()),
-            // A result that is an object is no part of the message.
+            // A result that is an object is not a part of the message.
             Value::Object(_) if role == Role::Tool => {}
             // A stream that OpenLLMetry puts together has one part, without a list.
             parts @ (Value::Array(_) | Value::Object(_)) => {
