@@ -12,10 +12,11 @@ use karat_core::evaluation::Scored;
 use karat_core::report::{Count, DatasetRef, Interval, Item, Measured};
 use karat_metrics::MetricId;
 use karat_metrics::calls::ragas::Warning;
+use karat_metrics::calls::samples::{Sample, SampleFormat};
 use karat_metrics::registry::{Metric, MetricKind};
 
 use crate::error::check_scored;
-use crate::formats::{Position, TraceFormat, samples::Sample};
+use crate::formats::{Position, TraceFormat};
 use crate::intake::{Fingerprint, Intake, TraceSource, fingerprint};
 use crate::metric::CallMetric;
 use crate::pass::over_traces;
@@ -97,22 +98,25 @@ pub fn scores_samples(
     formats: &[TraceFormat],
     has_tasks: bool,
     has_tools: bool,
-) -> Option<TraceFormat> {
-    let first = formats.first().copied().filter(|first| first.has_samples())?;
-    (!has_tasks && !has_tools && formats.iter().all(|format| *format == first)).then_some(first)
+) -> Option<SampleFormat> {
+    let first = formats.first()?;
+    let samples = first.samples()?;
+    (!has_tasks && !has_tools && formats.iter().all(|format| format == first)).then_some(samples)
 }
 
 /// The metrics of samples unless others are named: the peer's own, and ours.
-pub fn usual_metrics_of_samples(format: TraceFormat) -> Vec<CallMetric> {
+pub fn usual_metrics_of_samples(format: SampleFormat) -> Vec<CallMetric> {
     let own = [CallMetric::Exact, CallMetric::Alignment, CallMetric::F1];
     let peer: Vec<CallMetric> = match format {
-        TraceFormat::Ragas => {
+        SampleFormat::Ragas => {
             vec![CallMetric::RagasAccuracy, CallMetric::RagasAccuracyUnordered, CallMetric::RagasF1]
         }
-        _ => ["default|name", "default|name+input", "ordered|name+input", "exact|name+input"]
-            .iter()
-            .filter_map(|setting| setting.parse().ok().map(CallMetric::ToolCorrectness))
-            .collect(),
+        SampleFormat::Deepeval => {
+            ["default|name", "default|name+input", "ordered|name+input", "exact|name+input"]
+                .iter()
+                .filter_map(|setting| setting.parse().ok().map(CallMetric::ToolCorrectness))
+                .collect()
+        }
     };
     peer.into_iter().chain(own).collect()
 }
@@ -182,12 +186,12 @@ fn slim(trace: Trace) -> Box<Trace> {
     Box::new(Trace { id, run, model, setting, turns, failed, unknown, ..Trace::default() })
 }
 
-fn score_samples(slot: &mut Slot, format: TraceFormat, scorer: &TraceScorer<'_>) {
+fn score_samples(slot: &mut Slot, format: SampleFormat, scorer: &TraceScorer<'_>) {
     let Slot { batch, found, scores, ids } = slot;
     let mut sample = Sample::default();
     batch.documents(|at: Position, text| {
         let read = text.and_then(|text| {
-            sample.read(format, text).map_err(|error| classed(format, at, text, &error))
+            sample.read(format, text).map_err(|error| classed(format.into(), at, text, &error))
         });
         if let Err(bad) = read {
             return found.push((at, Found::Bad(bad)));

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::error::in_record;
-use crate::trace::fields::{Fields, Invalid};
+use crate::trace::fields::{Fields, Invalid, of_task};
 use crate::trace::{Expectation, Trace, Turns, read_id};
 
 /// The number of characters of an id in a message.
@@ -274,7 +274,7 @@ impl Task {
             None => None,
             Some(text) => {
                 let read = Expectation::parse(text);
-                Some(Arc::new(read.map_err(|error| error.within("expect").of_task(&id))?))
+                Some(Arc::new(read.map_err(|error| of_task(error.within("expect"), &id))?))
             }
         };
         let task = Task {

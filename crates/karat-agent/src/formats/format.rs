@@ -1,5 +1,7 @@
 //! The formats of traces by name.
 
+use karat_metrics::calls::samples::SampleFormat;
+
 macro_rules! formats {
     ($($(#[$mark:meta])* $variant:ident = $name:literal, $about:literal;)*) => {
         /// The format of a file of traces.
@@ -55,12 +57,16 @@ formats! {
 impl TraceFormat {
     /// Returns whether a trace is one document, which can be read without those before it.
     pub(crate) fn is_record_per_document(self) -> bool {
-        matches!(self, TraceFormat::Native | TraceFormat::Inspect) || self.has_samples()
+        matches!(self, TraceFormat::Native | TraceFormat::Inspect) || self.samples().is_some()
     }
 
-    /// Returns whether records are samples of a peer, with the expected calls in them.
-    pub(crate) fn has_samples(self) -> bool {
-        matches!(self, TraceFormat::Ragas | TraceFormat::Deepeval)
+    /// The format of the samples, if records are samples of a peer, with the expected calls in them.
+    pub(crate) fn samples(self) -> Option<SampleFormat> {
+        match self {
+            TraceFormat::Ragas => Some(SampleFormat::Ragas),
+            TraceFormat::Deepeval => Some(SampleFormat::Deepeval),
+            _ => None,
+        }
     }
 
     /// Returns whether a file may also be one document over many lines, or a list of documents.
@@ -77,5 +83,14 @@ impl TraceFormat {
     pub(crate) fn spans_files(self) -> bool {
         use TraceFormat::{Braintrust, Langfuse, Langsmith, OpenaiAgents, Opik, Otlp, Weave};
         matches!(self, Otlp | OpenaiAgents | Langsmith | Langfuse | Braintrust | Opik | Weave)
+    }
+}
+
+impl From<SampleFormat> for TraceFormat {
+    fn from(format: SampleFormat) -> Self {
+        match format {
+            SampleFormat::Ragas => TraceFormat::Ragas,
+            SampleFormat::Deepeval => TraceFormat::Deepeval,
+        }
     }
 }

@@ -14,11 +14,13 @@ mod importer;
 pub(crate) mod inspect;
 mod mcp_recording;
 mod opencode;
-pub(crate) mod samples;
+mod samples;
 mod sessions;
 pub(crate) mod spans;
 
 use std::path::Path;
+
+use karat_metrics::calls::samples::SampleFormat;
 
 pub(crate) use self::detect::{describe, detect, is_conversation};
 pub use self::format::TraceFormat;
@@ -35,8 +37,11 @@ impl TraceFormat {
     ) -> Box<dyn Importer + Send + 'm> {
         match self {
             TraceFormat::Auto | TraceFormat::Native => Box::new(Native),
-            TraceFormat::Ragas | TraceFormat::Deepeval => {
-                Box::new(samples::Samples { format: self, metrics })
+            TraceFormat::Ragas => {
+                Box::new(samples::Samples { format: SampleFormat::Ragas, metrics })
+            }
+            TraceFormat::Deepeval => {
+                Box::new(samples::Samples { format: SampleFormat::Deepeval, metrics })
             }
             TraceFormat::Openai | TraceFormat::Anthropic | TraceFormat::Messages => {
                 Box::new(chat::Conversations::default())

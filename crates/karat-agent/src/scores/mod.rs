@@ -18,6 +18,7 @@ pub use self::calls::by_metric;
 
 use karat_metrics::MetricId;
 use karat_metrics::calls::ragas::Warning;
+use karat_metrics::calls::samples::Sample;
 
 pub(crate) use self::calls::as_call;
 pub(crate) use self::confusions::{Confusion, Confusions, confusions};
@@ -25,7 +26,6 @@ pub(crate) use self::observed::observed;
 pub(crate) use self::problems::CallProblems;
 pub(crate) use self::score::Score;
 pub use self::score::{Own, TraceScore};
-use crate::formats::samples::Sample;
 use crate::metric::{CallMetric, CallScore};
 use crate::tools::Tools;
 use crate::trace::Trace;

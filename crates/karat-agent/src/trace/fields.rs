@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use karat_io::input::{InputError, nearest, parse_json, plain, shown};
 use karat_io::text::clip;
+pub use karat_metrics::calls::samples::Invalid;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -14,41 +15,11 @@ use serde_json::value::RawValue;
 /// The number of characters of a task's id in a message.
 const MAX_ID: usize = 100;
 
-/// A mistake in a record, with its place.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}{}{message}", place, if place.is_empty() { "" } else { ": " })]
-pub struct Invalid {
-    /// The way to the field, such as `calls[2].name`; empty for the whole record.
-    pub place: String,
-    /// The mistake.
-    pub message: String,
-}
-
-impl Invalid {
-    /// A mistake in the value itself.
-    pub(crate) fn new(message: impl Into<String>) -> Self {
-        Invalid { place: String::new(), message: message.into() }
-    }
-
-    /// A mistake in a field of the value.
-    pub(crate) fn at(place: impl Into<String>, message: impl Into<String>) -> Self {
-        Invalid { place: place.into(), message: message.into() }
-    }
-
-    /// The same mistake, seen from the value that contains this one as `step`.
-    #[must_use]
-    pub fn within(mut self, step: &str) -> Self {
-        let dot = if self.place.is_empty() || self.place.starts_with('[') { "" } else { "." };
-        self.place = format!("{step}{dot}{}", self.place);
-        self
-    }
-
-    /// The same mistake, with the id of its task.
-    #[must_use]
-    pub(crate) fn of_task(mut self, id: &str) -> Self {
-        self.message = format!("{} (task {:?})", self.message, clip(id, MAX_ID));
-        self
-    }
+/// The mistake, with the id of its task.
+#[must_use]
+pub(crate) fn of_task(mut mistake: Invalid, id: &str) -> Invalid {
+    mistake.message = format!("{} (task {:?})", mistake.message, clip(id, MAX_ID));
+    mistake
 }
 
 /// The fields of one object.

@@ -21,7 +21,7 @@ use serde_json::value::RawValue;
 pub use self::expectation::Expectation;
 use self::expected_calls::split_name;
 pub use self::fields::Invalid;
-use self::fields::{Fields, is_object, is_string, typed};
+use self::fields::{Fields, is_object, is_string, of_task, typed};
 
 /// One run of an agent on one task.
 #[derive(Clone, Debug, Default)]
@@ -386,7 +386,7 @@ impl Trace {
         }
         if let Some(text) = fields.raw("expect") {
             let read = Expectation::parse(text);
-            let read = read.map_err(|error| error.within("expect").of_task(&trace.id))?;
+            let read = read.map_err(|error| of_task(error.within("expect"), &trace.id))?;
             trace.expect = Some(Arc::new(read));
         }
         trace.count_unknown("", &fields);

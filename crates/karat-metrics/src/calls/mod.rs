@@ -4,7 +4,8 @@
 //! reproduce the metrics of those projects with all their conventions, under their names;
 //! [`alignment`] and [`f1`] are our own, [`expected`] extends them to expectations that leave the
 //! agent a choice, and [`traces`] finds the first wrong call and loops. [`json`] reads the values,
-//! which keep everything that any of the metrics depends on.
+//! which keep everything that any of the metrics depends on, and [`samples`] reads the files of RAGAS and
+//! DeepEval.
 //!
 //! ```
 //! use karat_metrics::calls::json::Reader;
@@ -38,6 +39,7 @@ mod near;
 mod printable;
 pub mod python;
 pub mod ragas;
+pub mod samples;
 pub mod traces;
 mod value;
 

@@ -6,11 +6,9 @@
 //! looked at, as in RAGAS. Its rules on the order of messages are not checked: no score depends on
 //! them.
 
-use karat_metrics::calls::json::Reader;
-use karat_metrics::calls::{Arguments, Call};
-
-use super::{Sample, missing, read_calls, read_id, unknown_value};
-use crate::trace::Invalid;
+use super::super::json::Reader;
+use super::super::{Arguments, Call};
+use super::{Invalid, Sample, missing, read_calls, read_id, unknown_value};
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>, sample: &mut Sample<'a>) -> Result<(), Invalid> {
     let (mut has_messages, mut has_reference) = (false, false);
@@ -136,12 +134,12 @@ fn read_call<'a>(reader: &mut Reader<'a>) -> Result<Call<'a>, Invalid> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::TraceFormat;
+    use super::super::SampleFormat;
     use super::*;
 
     fn sample(line: &str) -> Result<Sample<'_>, Invalid> {
         let mut sample = Sample::default();
-        sample.read(TraceFormat::Ragas, line).map(|()| sample)
+        sample.read(SampleFormat::Ragas, line).map(|()| sample)
     }
 
     fn names(calls: &[Call<'_>]) -> Vec<String> {

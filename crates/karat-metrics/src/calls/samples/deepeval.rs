@@ -3,11 +3,9 @@
 //! also with the camel-case names under which DeepEval writes them (`toolsCalled`, `expectedTools`,
 //! `inputParameters`).
 
-use karat_metrics::calls::json::Reader;
-use karat_metrics::calls::{Arguments, Call, CallKind};
-
-use super::{Sample, missing, read_calls, read_id, unknown_value};
-use crate::trace::Invalid;
+use super::super::json::Reader;
+use super::super::{Arguments, Call, CallKind};
+use super::{Invalid, Sample, missing, read_calls, read_id, unknown_value};
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>, sample: &mut Sample<'a>) -> Result<(), Invalid> {
     let (mut has_called, mut has_expected) = (false, false);
@@ -71,12 +69,12 @@ fn read_kind(reader: &mut Reader<'_>) -> Result<CallKind, Invalid> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::TraceFormat;
+    use super::super::SampleFormat;
     use super::*;
 
     fn sample(line: &str) -> Result<Sample<'_>, Invalid> {
         let mut sample = Sample::default();
-        sample.read(TraceFormat::Deepeval, line).map(|()| sample)
+        sample.read(SampleFormat::Deepeval, line).map(|()| sample)
     }
 
     #[track_caller]
