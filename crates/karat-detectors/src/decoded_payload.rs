@@ -7,6 +7,8 @@
 
 use std::borrow::Cow;
 
+use karat_io::symbols::{decode, sextet};
+
 use super::finding::{Finding, Tier, excerpt};
 use super::meaning::Mask;
 use super::reading::{Keyword, Part, Reading};
@@ -272,20 +274,11 @@ fn readable(bytes: Vec<u8>) -> Option<String> {
 }
 
 fn base64(token: &str) -> Option<Vec<u8>> {
-    decode_bits(token.trim_end_matches('='), 6, |byte| {
-        Some(match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
-            _ => return None,
-        })
-    })
+    decode_text(token.trim_end_matches('='), 6, sextet)
 }
 
 fn base32(token: &str) -> Option<Vec<u8>> {
-    decode_bits(token.trim_end_matches('='), 5, |byte| {
+    decode_text(token.trim_end_matches('='), 5, |byte| {
         Some(match byte {
             b'A'..=b'Z' => byte - b'A',
             b'2'..=b'7' => byte - b'2' + 26,
@@ -295,42 +288,25 @@ fn base32(token: &str) -> Option<Vec<u8>> {
 }
 
 fn hex(token: &str) -> Option<Vec<u8>> {
-    decode_bits(token, 4, nibble)
+    decode_text(token, 4, nibble)
 }
 
-/// Decodes a text in which each character encodes this many bits. Bits that do not fill a byte are dropped.
-fn decode_bits(text: &str, width: usize, value: impl Fn(u8) -> Option<u8>) -> Option<Vec<u8>> {
+/// Decodes a code in which each symbol is this many bits; none if people could not read the result.
+fn decode_text(code: &str, width: u32, value: impl Fn(u8) -> Option<u8>) -> Option<Vec<u8>> {
+    let code = code.as_bytes();
     // The first bytes of most long names already decode to no text.
-    let (head, length) = (&text[..text.len().min(MIN_CODE / 2)], &mut 0);
+    let (head, length) = (&code[..code.len().min(MIN_CODE / 2)], &mut 0);
     let mut decoded = [0; MIN_CODE / 2];
-    decode_into(head, width, &value, |byte| {
+    decode(head, width, &value, |byte| {
         decoded[*length] = byte;
         *length += 1;
     })?;
     if !may_begin_text(&decoded[..*length]) {
         return None;
     }
-    let mut bytes = Vec::with_capacity(text.len() * width / 8);
-    decode_into(text, width, value, |byte| bytes.push(byte))?;
+    let mut bytes = Vec::with_capacity(code.len() * width as usize / 8);
+    decode(code, width, value, |byte| bytes.push(byte))?;
     Some(bytes)
-}
-
-fn decode_into(
-    text: &str,
-    width: usize,
-    value: impl Fn(u8) -> Option<u8>,
-    mut add: impl FnMut(u8),
-) -> Option<()> {
-    let (mut bits, mut held) = (0u32, 0);
-    for byte in text.bytes() {
-        bits = bits << width | u32::from(value(byte)?);
-        held += width;
-        if held >= 8 {
-            held -= 8;
-            add(((bits >> held) & 0xff) as u8);
-        }
-    }
-    Some(())
 }
 
 /// Returns false if no readable text begins with these bytes.

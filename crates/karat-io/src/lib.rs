@@ -39,6 +39,7 @@ pub mod private_file;
 pub mod process;
 pub mod redact;
 pub mod secrets;
+pub mod symbols;
 pub mod table;
 pub mod task;
 pub mod template;

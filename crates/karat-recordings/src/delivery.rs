@@ -5,6 +5,7 @@
 //! those, with escapes undone and without accents and capitals, and one is searched in the other. Base64,
 //! in which YAML writes bytes, is decoded.
 
+use karat_io::symbols::{decode, sextet};
 use memchr::memmem::Finder;
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization as _;
@@ -117,25 +118,16 @@ fn packed_texts(text: &[u8], shortest: usize) -> Vec<Vec<u8>> {
             }
         }
         at += 1;
-        if symbols.len() >= needed
-            && let Ok(text) = String::from_utf8(unpack(&symbols))
-        {
+        if symbols.len() < needed {
+            continue;
+        }
+        let mut bytes = Vec::with_capacity(symbols.len() * 3 / 4);
+        decode(&symbols, 6, Some, |byte| bytes.push(byte));
+        if let Ok(text) = String::from_utf8(bytes) {
             found.push(letters(&text));
         }
     }
     found
-}
-
-/// The value of a symbol of Base64, in either alphabet.
-fn sextet(byte: u8) -> Option<u8> {
-    match byte {
-        b'A'..=b'Z' => Some(byte - b'A'),
-        b'a'..=b'z' => Some(byte - b'a' + 26),
-        b'0'..=b'9' => Some(byte - b'0' + 52),
-        b'+' | b'-' => Some(62),
-        b'/' | b'_' => Some(63),
-        _ => None,
-    }
 }
 
 /// The length of an end of a line with the indentation after it, as it is or as JSON writes it.
@@ -148,17 +140,6 @@ fn line_end(text: &[u8]) -> Option<usize> {
         _ => return None,
     };
     Some(end + text[end..].iter().take_while(|byte| **byte == b' ').count())
-}
-
-fn unpack(symbols: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(symbols.len() / 4 * 3 + 2);
-    for group in symbols.chunks(4) {
-        let bits = group.iter().fold(0_u32, |bits, symbol| bits << 6 | u32::from(*symbol));
-        let bits = bits << (6 * (4 - group.len()));
-        let [_, decoded @ ..] = bits.to_be_bytes();
-        bytes.extend_from_slice(&decoded[..group.len().saturating_sub(1)]);
-    }
-    bytes
 }
 
 /// Appends the letters and digits of UTF-8 text. A backslash takes the letter or digit after it along,
