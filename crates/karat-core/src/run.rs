@@ -206,7 +206,10 @@ pub fn exceeds_allowance(failed: usize, asked: usize, allowed: f64) -> bool {
 
 /// Asks every question in every run, but for those that `known` already answers. The outcomes come
 /// back in the order of run, then question, whatever the order in which they arrived.
-pub(crate) async fn collect<S: System>(
+///
+/// # Errors
+/// If nothing is to be asked, the system is lost, or a listener ends the run.
+pub async fn collect<S: System>(
     system: Arc<S>,
     questions: &[(String, Arc<S::Question>)],
     options: &Options,

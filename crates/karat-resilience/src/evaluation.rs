@@ -287,7 +287,7 @@ impl Evaluation for Resilience {
     async fn finish(
         entry: &Entry<Resilience>,
         harness: &Harness,
-        _: &Questions<Resilience>,
+        questions: &Questions<Resilience>,
         outcomes: &mut Vec<Outcome<Run>>,
     ) -> Result<Facts, EvalError> {
         if let Some(file) = &entry.config.record {
@@ -300,7 +300,8 @@ impl Evaluation for Resilience {
             let folder = harness.folder.as_deref().unwrap_or(Path::new(""));
             write_atomic(&folder.join(file), lines.as_bytes())?;
         }
-        Ok(Facts { controls: controls::run(harness, entry.data.cases.values()).await })
+        let controls = controls::run(harness, questions, &Self::options(entry)).await?;
+        Ok(Facts { controls })
     }
 
     /// Failures of recorded runs are part of the record: they are counted and shown, and the gate
