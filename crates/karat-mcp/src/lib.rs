@@ -5,14 +5,19 @@
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use karat_mcp::serve::{self, Offer, ProtocolError, Respond};
+//! use karat_mcp::serve::{self, Context, Offer, ProtocolError, Respond};
 //! use karat_mcp::{Options, Session};
 //! use serde_json::{Value, json};
 //!
 //! struct Adder;
 //!
 //! impl Respond for Adder {
-//!     async fn call(&self, _tool: &str, arguments: &Value) -> Result<Value, ProtocolError> {
+//!     async fn call(
+//!         &self,
+//!         _: &Context,
+//!         _tool: &str,
+//!         arguments: &Value,
+//!     ) -> Result<Value, ProtocolError> {
 //!         let sum = arguments["a"].as_i64().unwrap_or(0) + arguments["b"].as_i64().unwrap_or(0);
 //!         Ok(json!({"content": [{"type": "text", "text": sum.to_string()}]}))
 //!     }

@@ -5,10 +5,10 @@
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # use serde_json::{Value, json};
-/// # use karat_mcp::serve::{self, Offer, ProtocolError, Respond};
+/// # use karat_mcp::serve::{self, Context, Offer, ProtocolError, Respond};
 /// # struct Echo;
 /// # impl Respond for Echo {
-/// #     async fn call(&self, _: &str, arguments: &Value) -> Result<Value, ProtocolError> {
+/// #     async fn call(&self, _: &Context, _: &str, arguments: &Value) -> Result<Value, ProtocolError> {
 /// #         Ok(json!({"content": [{"type": "text", "text": arguments["text"]}]}))
 /// #     }
 /// # }

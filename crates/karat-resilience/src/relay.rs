@@ -177,11 +177,7 @@ impl Relay {
 }
 
 impl Respond for Relay {
-    async fn call(&self, _: &str, _: &Value) -> Result<Value, ProtocolError> {
-        Err(ProtocolError::new(-32603, "a relay needs the context of a call"))
-    }
-
-    async fn call_with(
+    async fn call(
         &self,
         context: &Context,
         tool: &str,

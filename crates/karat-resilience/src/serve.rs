@@ -128,11 +128,7 @@ impl Served {
 }
 
 impl Respond for Served {
-    async fn call(&self, _: &str, _: &Value) -> Result<Value, ProtocolError> {
-        Err(ProtocolError::new(-32603, "a world needs the context of a call"))
-    }
-
-    async fn call_with(
+    async fn call(
         &self,
         context: &Context,
         tool: &str,

@@ -30,11 +30,7 @@ pub(super) type SendMessage = Arc<dyn Fn(Vec<u8>) + Send + Sync>;
 /// struct Poet;
 ///
 /// impl Respond for Poet {
-///     async fn call(&self, tool: &str, _: &Value) -> Result<Value, ProtocolError> {
-///         Err(ProtocolError::new(-32603, format!("{tool} needs a client to ask")))
-///     }
-///
-///     async fn call_with(
+///     async fn call(
 ///         &self,
 ///         client: &Context,
 ///         _tool: &str,

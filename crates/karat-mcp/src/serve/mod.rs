@@ -7,14 +7,19 @@
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use std::collections::BTreeMap;
 //!
-//! use karat_mcp::serve::{HttpServer, Offer, ProtocolError, Respond};
+//! use karat_mcp::serve::{Context, HttpServer, Offer, ProtocolError, Respond};
 //! use karat_mcp::{Options, ServerSpec, Session};
 //! use serde_json::{Value, json};
 //!
 //! struct Greeter;
 //!
 //! impl Respond for Greeter {
-//!     async fn call(&self, _tool: &str, arguments: &Value) -> Result<Value, ProtocolError> {
+//!     async fn call(
+//!         &self,
+//!         _: &Context,
+//!         _tool: &str,
+//!         arguments: &Value,
+//!     ) -> Result<Value, ProtocolError> {
 //!         let text = format!("Hello, {}!", arguments["name"].as_str().unwrap_or("stranger"));
 //!         Ok(json!({"content": [{"type": "text", "text": text}]}))
 //!     }
@@ -56,13 +61,18 @@ pub(crate) use self::lines::next_line;
 /// Serves over stdin and stdout of this process until stdin ends.
 ///
 /// ```no_run
-/// use karat_mcp::serve::{self, Offer, ProtocolError, Respond};
+/// use karat_mcp::serve::{self, Context, Offer, ProtocolError, Respond};
 /// use serde_json::{Value, json};
 ///
 /// struct Clock;
 ///
 /// impl Respond for Clock {
-///     async fn call(&self, _tool: &str, _arguments: &Value) -> Result<Value, ProtocolError> {
+///     async fn call(
+///         &self,
+///         _: &Context,
+///         _tool: &str,
+///         _arguments: &Value,
+///     ) -> Result<Value, ProtocolError> {
 ///         let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
 ///         let seconds = time.map_or(0, |time| time.as_secs());
 ///         Ok(json!({"content": [{"type": "text", "text": seconds.to_string()}]}))

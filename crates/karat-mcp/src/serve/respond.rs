@@ -41,22 +41,14 @@ impl ProtocolError {
 
 /// The implementation of the tools of an [`Offer`].
 pub trait Respond: Send + Sync + 'static {
-    /// Answers a call of a tool of the offer. The future is dropped if the client cancels.
+    /// Answers a call of a tool of the offer; `context` sends notifications and requests to the client. The
+    /// future is dropped if the client cancels.
     fn call(
         &self,
+        context: &Context,
         tool: &str,
         arguments: &Value,
     ) -> impl Future<Output = Result<Value, ProtocolError>> + Send;
-
-    /// As [`Respond::call`], for tools that send notifications or requests to the client.
-    fn call_with(
-        &self,
-        _context: &Context,
-        tool: &str,
-        arguments: &Value,
-    ) -> impl Future<Output = Result<Value, ProtocolError>> + Send {
-        self.call(tool, arguments)
-    }
 
     /// Answers a request that is not about tools: prompts, resources, completion.
     fn request(
@@ -83,19 +75,11 @@ pub trait Respond: Send + Sync + 'static {
 impl<R: Respond> Respond for Arc<R> {
     fn call(
         &self,
-        tool: &str,
-        arguments: &Value,
-    ) -> impl Future<Output = Result<Value, ProtocolError>> + Send {
-        (**self).call(tool, arguments)
-    }
-
-    fn call_with(
-        &self,
         context: &Context,
         tool: &str,
         arguments: &Value,
     ) -> impl Future<Output = Result<Value, ProtocolError>> + Send {
-        (**self).call_with(context, tool, arguments)
+        (**self).call(context, tool, arguments)
     }
 
     fn request(
@@ -148,7 +132,7 @@ impl<R: Respond> Responder for R {
         tool: &'a str,
         arguments: &'a Value,
     ) -> Responding<'a> {
-        Box::pin(self.call_with(context, tool, arguments))
+        Box::pin(Respond::call(self, context, tool, arguments))
     }
 
     fn request<'a>(

@@ -90,10 +90,10 @@ impl Default for Options {
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # use serde_json::{Map, Value, json};
-/// # use karat_mcp::serve::{self, Offer, ProtocolError, Respond};
+/// # use karat_mcp::serve::{self, Context, Offer, ProtocolError, Respond};
 /// # struct Silent;
 /// # impl Respond for Silent {
-/// #     async fn call(&self, _: &str, _: &Value) -> Result<Value, ProtocolError> {
+/// #     async fn call(&self, _: &Context, _: &str, _: &Value) -> Result<Value, ProtocolError> {
 /// #         std::future::pending().await
 /// #     }
 /// # }

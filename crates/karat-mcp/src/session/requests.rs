@@ -118,7 +118,7 @@ impl Session {
     /// # use karat_mcp::serve::{self, Context, Offer, ProtocolError, Respond};
     /// # struct Echo;
     /// # impl Respond for Echo {
-    /// #     async fn call(&self, _: &str, arguments: &Value) -> Result<Value, ProtocolError> {
+    /// #     async fn call(&self, _: &Context, _: &str, arguments: &Value) -> Result<Value, ProtocolError> {
     /// #         Ok(json!({"content": [{"type": "text", "text": arguments["text"]}]}))
     /// #     }
     /// #     async fn request(&self, _: &Context, method: &str, _: &Value) -> Result<Value, ProtocolError> {
@@ -209,10 +209,10 @@ impl Session {
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # use karat_mcp::{Options, Session};
     /// # use serde_json::{Value, json};
-    /// # use karat_mcp::serve::{self, Offer, ProtocolError, Respond};
+    /// # use karat_mcp::serve::{self, Context, Offer, ProtocolError, Respond};
     /// # struct Echo;
     /// # impl Respond for Echo {
-    /// #     async fn call(&self, _: &str, arguments: &Value) -> Result<Value, ProtocolError> {
+    /// #     async fn call(&self, _: &Context, _: &str, arguments: &Value) -> Result<Value, ProtocolError> {
     /// #         Ok(json!({"content": [{"type": "text", "text": arguments["text"]}]}))
     /// #     }
     /// # }
@@ -336,7 +336,7 @@ impl Session {
     /// # use karat_mcp::serve::{self, Context, Offer, ProtocolError, Respond};
     /// # struct Echo;
     /// # impl Respond for Echo {
-    /// #     async fn call(&self, _: &str, arguments: &Value) -> Result<Value, ProtocolError> {
+    /// #     async fn call(&self, _: &Context, _: &str, arguments: &Value) -> Result<Value, ProtocolError> {
     /// #         Ok(json!({"content": [{"type": "text", "text": arguments["text"]}]}))
     /// #     }
     /// #     async fn request(&self, _: &Context, method: &str, _: &Value) -> Result<Value, ProtocolError> {
@@ -404,10 +404,10 @@ impl Session {
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # use karat_mcp::{Options, Session};
     /// # use serde_json::{Value, json};
-    /// # use karat_mcp::serve::{self, Offer, ProtocolError, Respond};
+    /// # use karat_mcp::serve::{self, Context, Offer, ProtocolError, Respond};
     /// # struct Echo;
     /// # impl Respond for Echo {
-    /// #     async fn call(&self, _: &str, arguments: &Value) -> Result<Value, ProtocolError> {
+    /// #     async fn call(&self, _: &Context, _: &str, arguments: &Value) -> Result<Value, ProtocolError> {
     /// #         Ok(json!({"content": [{"type": "text", "text": arguments["text"]}]}))
     /// #     }
     /// # }

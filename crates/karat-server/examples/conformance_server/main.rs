@@ -194,11 +194,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Respond for Conformance {
-    async fn call(&self, tool: &str, arguments: &Value) -> Result<Value, ProtocolError> {
-        self.demo.call(tool, arguments).await
-    }
-
-    async fn call_with(
+    async fn call(
         &self,
         context: &Context,
         tool: &str,
@@ -239,7 +235,7 @@ impl Respond for Conformance {
             "json_schema_2020_12_tool" => Ok(said("Taken.")),
             other => match plain(other) {
                 Some(result) => Ok(result),
-                None => self.demo.call(other, arguments).await,
+                None => self.demo.call(context, other, arguments).await,
             },
         }
     }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use karat_mcp::serve::{Offer, ProtocolError, Respond};
+use karat_mcp::serve::{Context, Offer, ProtocolError, Respond};
 use serde_json::{Value, json};
 
 /// The longest time that `wait` waits.
@@ -181,7 +181,18 @@ fn surplus<'a>(tool: &str, arguments: &'a Value) -> Option<&'a str> {
 }
 
 impl Respond for Demo {
-    async fn call(&self, tool: &str, arguments: &Value) -> Result<Value, ProtocolError> {
+    async fn call(
+        &self,
+        _: &Context,
+        tool: &str,
+        arguments: &Value,
+    ) -> Result<Value, ProtocolError> {
+        self.answer(tool, arguments).await
+    }
+}
+
+impl Demo {
+    async fn answer(&self, tool: &str, arguments: &Value) -> Result<Value, ProtocolError> {
         if let Some(name) = surplus(tool, arguments) {
             return Ok(failed(&format!("there is no parameter {name:?}")));
         }
@@ -201,9 +212,7 @@ impl Respond for Demo {
             other => Err(ProtocolError::new(INVALID_PARAMS, format!("there is no tool {other:?}"))),
         }
     }
-}
 
-impl Demo {
     fn add(&self, arguments: &Value) -> Value {
         let number = |name: &str| {
             arguments
@@ -319,9 +328,9 @@ mod tests {
         let demo = Demo::default();
         for tool in offer().tools {
             let name = tool["name"].as_str().unwrap();
-            assert!(demo.call(name, &json!({})).await.is_ok(), "{name}");
+            assert!(demo.answer(name, &json!({})).await.is_ok(), "{name}");
         }
-        assert!(demo.call("nothing", &json!({})).await.is_err());
+        assert!(demo.answer("nothing", &json!({})).await.is_err());
     }
 
     #[tokio::test]
@@ -329,7 +338,7 @@ mod tests {
         let demo = Demo::default();
         let mut failures = Vec::new();
         for call in 1..=8 {
-            let result = demo.call("flaky", &json!({})).await.unwrap();
+            let result = demo.answer("flaky", &json!({})).await.unwrap();
             if result.get("isError").is_some() {
                 failures.push(call);
             }

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use karat_io::text::hex;
-use karat_mcp::serve::{Offer, ProtocolError, Respond};
+use karat_mcp::serve::{Context, Offer, ProtocolError, Respond};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -168,10 +168,8 @@ impl Vulnerable {
         self.crowd.fetch_sub(1, Ordering::SeqCst);
         said("room for one more")
     }
-}
 
-impl Respond for Vulnerable {
-    async fn call(&self, tool: &str, arguments: &Value) -> Result<Value, ProtocolError> {
+    async fn answer(&self, tool: &str, arguments: &Value) -> Result<Value, ProtocolError> {
         let with = |name: &str| text_argument(arguments, name);
         let (parameter, text) = match tool {
             "read_file_unsafe" | "read_file_safe" => ("path", with("path")),
@@ -187,7 +185,7 @@ impl Respond for Vulnerable {
             "count_unsafe" | "count_safe" => ("count", Ok(String::new())),
             "negative_unsafe" => ("number", Ok(String::new())),
             "lenient_unsafe" => return Ok(said("taken")),
-            _ => return self.demo.call(tool, arguments).await,
+            _ => return self.demo.answer(tool, arguments).await,
         };
         let text = match text {
             Ok(text) => text,
@@ -242,6 +240,17 @@ impl Respond for Vulnerable {
             },
             other => failed(&format!("{other} does nothing")),
         })
+    }
+}
+
+impl Respond for Vulnerable {
+    async fn call(
+        &self,
+        _: &Context,
+        tool: &str,
+        arguments: &Value,
+    ) -> Result<Value, ProtocolError> {
+        self.answer(tool, arguments).await
     }
 }
 
@@ -374,7 +383,7 @@ mod tests {
     use super::*;
 
     async fn call(tool: &str, arguments: Value) -> (bool, String) {
-        let result = Vulnerable::new().unwrap().call(tool, &arguments).await.unwrap();
+        let result = Vulnerable::new().unwrap().answer(tool, &arguments).await.unwrap();
         let text = result["content"][0]["text"].as_str().unwrap_or_default().to_owned();
         (result.get("isError").is_some(), text)
     }

@@ -15,7 +15,12 @@ use serde_json::{Map, Value, json};
 pub(crate) struct Toolbox;
 
 impl Respond for Toolbox {
-    async fn call(&self, tool: &str, arguments: &Value) -> Result<Value, ProtocolError> {
+    async fn call(
+        &self,
+        _: &Context,
+        tool: &str,
+        arguments: &Value,
+    ) -> Result<Value, ProtocolError> {
         match tool {
             "echo" => Ok(json!({
                 "content": [{"type": "text", "text": arguments.to_string()}, {"type": "odd", "x": 1}],
@@ -42,16 +47,7 @@ impl Respond for Toolbox {
 pub(crate) struct Chatty;
 
 impl Respond for Chatty {
-    async fn call(&self, _: &str, _: &Value) -> Result<Value, ProtocolError> {
-        Err(ProtocolError::new(-32603, "called without a context"))
-    }
-
-    async fn call_with(
-        &self,
-        context: &Context,
-        tool: &str,
-        _: &Value,
-    ) -> Result<Value, ProtocolError> {
+    async fn call(&self, context: &Context, tool: &str, _: &Value) -> Result<Value, ProtocolError> {
         context.progress(1.0, Some(2.0));
         if tool == "say" {
             context.progress(2.0, Some(2.0));

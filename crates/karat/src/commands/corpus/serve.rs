@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use karat_detection::dataset::{Dataset as Threats, Sample, Tool};
 use karat_io::input::write_atomic;
 use karat_io::text::{count, printable};
-use karat_mcp::serve::{HttpServer, Offer, ProtocolError, Respond, over_stdio};
+use karat_mcp::serve::{Context, HttpServer, Offer, ProtocolError, Respond, over_stdio};
 use karat_retrieval::snapshot::Snapshot;
 use serde_json::{Map, Value, json};
 
@@ -29,7 +29,7 @@ const VERSION: &str = "frozen";
 struct Nothing;
 
 impl Respond for Nothing {
-    async fn call(&self, tool: &str, _: &Value) -> Result<Value, ProtocolError> {
+    async fn call(&self, _: &Context, tool: &str, _: &Value) -> Result<Value, ProtocolError> {
         let text = format!(
             "{tool} is part of a frozen corpus that Karat serves for measurements; it has no implementation, \
              and the call did nothing"

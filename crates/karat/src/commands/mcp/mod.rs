@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use karat_core::schema::{Compiled, Violation};
 use karat_io::text::{clip, printable_block};
-use karat_mcp::serve::{self, Offer, ProtocolError, Respond};
+use karat_mcp::serve::{self, Context, Offer, ProtocolError, Respond};
 use serde_json::{Value, json};
 
 use self::confine::Folder;
@@ -113,7 +113,12 @@ fn valid(schema: &Compiled, arguments: &Value) -> Result<(), String> {
 }
 
 impl Respond for Server {
-    async fn call(&self, tool: &str, arguments: &Value) -> Result<Value, ProtocolError> {
+    async fn call(
+        &self,
+        _: &Context,
+        tool: &str,
+        arguments: &Value,
+    ) -> Result<Value, ProtocolError> {
         Ok(match self.answer(tool, arguments).await {
             Ok(answer) => json!({
                 "content": [{"type": "text", "text": answer.to_string()}],
