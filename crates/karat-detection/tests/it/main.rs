@@ -11,6 +11,7 @@
     reason = "a panic is a failed test, and live tests print what they measured"
 )]
 
+mod batch;
 mod common;
 mod dataset;
 mod hostile;
