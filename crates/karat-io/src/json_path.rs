@@ -28,6 +28,19 @@ enum Step {
     Every,
 }
 
+impl Step {
+    /// The members of a value that the step leads to, in order.
+    fn members<'v>(&self, value: &'v Value) -> Vec<&'v Value> {
+        match (self, value) {
+            (Step::Key(key), Value::Object(fields)) => fields.get(key).into_iter().collect(),
+            (Step::Index(index), Value::Array(items)) => items.get(*index).into_iter().collect(),
+            (Step::Every, Value::Array(items)) => items.iter().collect(),
+            (Step::Every, Value::Object(fields)) => fields.values().collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
 impl JsonPath {
     /// Parses a path; the `$` at the start is optional.
     ///
@@ -89,20 +102,7 @@ impl JsonPath {
     pub fn find<'v>(&self, value: &'v Value) -> Vec<&'v Value> {
         let mut found = vec![value];
         for step in &self.steps {
-            found = found
-                .into_iter()
-                .flat_map(|value| match (step, value) {
-                    (Step::Key(key), Value::Object(fields)) => {
-                        fields.get(key).into_iter().collect()
-                    }
-                    (Step::Index(index), Value::Array(items)) => {
-                        items.get(*index).into_iter().collect()
-                    }
-                    (Step::Every, Value::Array(items)) => items.iter().collect(),
-                    (Step::Every, Value::Object(fields)) => fields.values().collect(),
-                    _ => Vec::new(),
-                })
-                .collect();
+            found = found.into_iter().flat_map(|value| step.members(value)).collect();
         }
         found
     }
@@ -121,11 +121,8 @@ impl JsonPath {
             {
                 return Err("no list");
             }
-            let one = JsonPath { steps: vec![step.clone()] };
-            let before = found;
-            found = Vec::new();
-            for value in before {
-                let next = one.find(value);
+            for value in std::mem::take(&mut found) {
+                let next = step.members(value);
                 if next.is_empty() && *step != Step::Every {
                     return Err("nothing");
                 }
@@ -140,10 +137,8 @@ impl JsonPath {
     pub fn find_each<'v>(&self, value: &'v Value) -> (Vec<&'v Value>, bool) {
         let (mut found, mut complete) = (vec![value], true);
         for step in &self.steps {
-            let one = JsonPath { steps: vec![step.clone()] };
-            let before = std::mem::take(&mut found);
-            for value in before {
-                let next = one.find(value);
+            for value in std::mem::take(&mut found) {
+                let next = step.members(value);
                 let may_be_empty = *step == Step::Every && (value.is_array() || value.is_object());
                 complete &= may_be_empty || !next.is_empty();
                 found.extend(next);

@@ -180,7 +180,7 @@ impl Redactor {
             hidden = Cow::Owned(rest);
         }
         for form in self.secrets.iter().filter(|form| form.text.len() < WHOLE_WORD_BELOW) {
-            if let Some(rest) = without(&hidden, &form.text) {
+            if let Some(rest) = without_word(&hidden, &form.text) {
                 hidden = Cow::Owned(rest);
             }
         }
@@ -206,8 +206,8 @@ impl Redactor {
             return Cow::Borrowed(json);
         }
         let bytes = json.as_bytes();
-        let mut hidden = String::new();
-        let (mut at, mut done) = (0, 0);
+        let mut replaced = Replaced::of(json);
+        let mut at = 0;
         while let Some(step) = memchr::memchr(b'"', &bytes[at..]) {
             let start = at + step;
             let Some(end) = json_string_end(bytes, start) else { break };
@@ -217,16 +217,10 @@ impl Redactor {
                 && !is_key
                 && let Some(rest) = self.hide_in_literal(text)
             {
-                hidden.push_str(&json[done..start]);
-                hidden.push_str(&rest);
-                done = end;
+                replaced.replace(start, end, &rest);
             }
         }
-        if done == 0 {
-            return Cow::Borrowed(json);
-        }
-        hidden.push_str(&json[done..]);
-        Cow::Owned(hidden)
+        replaced.finish().map_or(Cow::Borrowed(json), Cow::Owned)
     }
 
     /// The inside of a JSON string as a new literal, if it holds a secret.
@@ -282,14 +276,42 @@ impl Redactor {
     }
 }
 
+/// Replaces parts of a string, from front to back.
+struct Replaced<'t> {
+    text: &'t str,
+    /// The new text as far as the old one is `done`.
+    new: String,
+    done: usize,
+}
+
+impl<'t> Replaced<'t> {
+    fn of(text: &'t str) -> Replaced<'t> {
+        Replaced { text, new: String::new(), done: 0 }
+    }
+
+    fn replace(&mut self, start: usize, end: usize, with: &str) {
+        self.new.push_str(&self.text[self.done..start]);
+        self.new.push_str(with);
+        self.done = end;
+    }
+
+    /// The new text, if a part was replaced.
+    fn finish(mut self) -> Option<String> {
+        if self.done == 0 {
+            return None;
+        }
+        self.new.push_str(&self.text[self.done..]);
+        Some(self.new)
+    }
+}
+
 impl Finder {
     /// The text with the secrets hidden, if there are any.
     fn without(&self, text: &str) -> Option<String> {
         let is_encoded = |c: &char| c.is_ascii_alphanumeric() || "+/-_=".contains(*c);
-        let mut hidden = String::new();
-        let mut done = 0;
+        let mut replaced = Replaced::of(text);
         for found in self.automaton.find_iter(text) {
-            let (mut start, mut end) = (found.start(), found.end());
+            let (mut start, mut end, done) = (found.start(), found.end(), replaced.done);
             if end <= done {
                 continue;
             }
@@ -297,15 +319,9 @@ impl Finder {
                 start -= text[done.min(start)..start].chars().rev().take_while(is_encoded).count();
                 end += text[end..].chars().take_while(is_encoded).count();
             }
-            hidden.push_str(&text[done..start.max(done)]);
-            hidden.push_str(HIDDEN);
-            done = end;
+            replaced.replace(start.max(done), end, HIDDEN);
         }
-        if done == 0 {
-            return None;
-        }
-        hidden.push_str(&text[done..]);
-        Some(hidden)
+        replaced.finish()
     }
 }
 
@@ -320,24 +336,16 @@ fn shows_hidden(value: &Value) -> bool {
     }
 }
 
-/// The text with the secret hidden, if it is there.
-fn without(text: &str, secret: &str) -> Option<String> {
-    let mut hidden = String::new();
-    let mut done = 0;
+/// The text with the secret hidden, if it is there as a whole word.
+fn without_word(text: &str, secret: &str) -> Option<String> {
+    let mut replaced = Replaced::of(text);
     for (at, _) in text.match_indices(secret) {
         let end = at + secret.len();
-        if secret.len() < WHOLE_WORD_BELOW && !is_whole_word(text, at, end) {
-            continue;
+        if is_whole_word(text, at, end) {
+            replaced.replace(at, end, HIDDEN);
         }
-        hidden.push_str(&text[done..at]);
-        hidden.push_str(HIDDEN);
-        done = end;
     }
-    if done == 0 {
-        return None;
-    }
-    hidden.push_str(&text[done..]);
-    Some(hidden)
+    replaced.finish()
 }
 
 fn is_whole_word(text: &str, start: usize, end: usize) -> bool {
