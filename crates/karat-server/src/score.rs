@@ -316,6 +316,12 @@ pub(crate) mod tests {
         (suite.cases[0].clone(), Contract::new(&tools, Revision::default()))
     }
 
+    fn scored(case: &str, attempts: Vec<Attempt>) -> ScoredCase {
+        let (case, contract) = prepared(case);
+        let run = CaseRun { attempts, asked: None };
+        score(&case, &run, &contract, 0.95, &std::convert::identity)
+    }
+
     pub(crate) fn called(role: Role, tool: &str, arguments: &Value, outcome: Outcome) -> Called {
         let arguments = arguments.as_object().unwrap().clone();
         Called {
@@ -343,9 +349,7 @@ pub(crate) mod tests {
 
     #[test]
     fn schemas_are_checked_for_every_call_of_every_attempt() {
-        let (case, contract) = prepared(
-            "{tool: plain, setup: [{tool: t, error: any}], then: [{tool: t}], teardown: [{tool: t}], tags: [x, y], class: z}",
-        );
+        let case = "{tool: plain, setup: [{tool: t, error: any}], then: [{tool: t}], teardown: [{tool: t}], tags: [x, y], class: z}";
         let attempt = |a: Value, n: Value| Attempt {
             calls: vec![
                 called(Role::Setup, "t", &json!({"a": "on purpose"}), refused()),
@@ -360,13 +364,7 @@ pub(crate) mod tests {
             attempt(json!("1"), json!(1)),
             attempt(json!(1), json!(1)),
         ];
-        let scored = score(
-            &case,
-            &CaseRun { attempts, asked: None },
-            &contract,
-            0.95,
-            &std::convert::identity,
-        );
+        let scored = scored(case, attempts);
         assert_eq!(scored.schemas.input, Count::independent(5, 6));
         assert_eq!(scored.schemas.output, Count::independent(3, 3));
         assert_eq!(scored.item.metrics["schema.input"], Some(5.0 / 6.0));
@@ -383,20 +381,13 @@ pub(crate) mod tests {
 
     #[test]
     fn the_call_of_the_first_failed_attempt_is_shown() {
-        let (case, contract) = prepared("{tool: plain, expect: {contains: x}, about: first}");
         let attempt = |text: &str| {
             let result = json!({"content": [{"type": "text", "text": text}]});
             let call = called(Role::Call, "plain", &json!({}), Outcome::Result { result });
             Attempt { calls: vec![call], stopped: None }
         };
         let attempts = vec![attempt("x"), attempt("bad"), attempt("worse")];
-        let scored = score(
-            &case,
-            &CaseRun { attempts, asked: None },
-            &contract,
-            0.95,
-            &std::convert::identity,
-        );
+        let scored = scored("{tool: plain, expect: {contains: x}, about: first}", attempts);
         let Some(Observed::Suite(observed)) = &scored.item.observed else { panic!("not a suite") };
         assert_eq!(observed.answer.as_deref(), Some("bad"));
         assert_eq!((observed.attempts, observed.passed, observed.reasons.len()), (3, 1, 2));
