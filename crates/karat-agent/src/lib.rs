@@ -1,8 +1,8 @@
 //! Agent evaluation: did the model call the right tools, and at what cost?
 //!
 //! [`Traces`] scores recorded traces, [`AgentRun`] runs an agent and scores it, [`Trajectories`]
-//! compares two runs call by call. [`formats`] reads traces as other tools write them into one
-//! [`trace`] model, completed by [`tasks`]; a [`scores::TraceScorer`] scores each of them in one pass; a
+//! compares two runs call by call. Traces in each [`TraceFormat`] are read into one [`trace`] model,
+//! completed by [`tasks`]; a [`scores::TraceScorer`] scores each of them in one pass; a
 //! [`ScoredSet`] keeps what a report needs of every trace, and [`streaming`] sums alone, in flat memory.
 //! [`judge`] asks a model for its opinion, controls prove that the scores can fail, [`audit`] checks a
 //! frozen dataset.
@@ -11,7 +11,7 @@ mod alignment;
 pub mod audit;
 mod controls;
 mod error;
-pub mod formats;
+mod formats;
 mod intake;
 pub mod judge;
 pub mod listen;

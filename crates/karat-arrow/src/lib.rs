@@ -54,5 +54,5 @@ pub use arrow_schema;
 pub use error::Error;
 pub use options::{Kind, Options};
 pub use partial::Partial;
-pub use schema::{SCHEMA_KEY, input_schema, scored_schema};
+pub use schema::{SCHEMA_KEY, input_schema};
 pub use scorer::Scorer;

@@ -120,12 +120,6 @@ impl Partial {
         self.rows
     }
 
-    /// The number of groups.
-    #[must_use]
-    pub fn groups(&self) -> usize {
-        self.groups.len()
-    }
-
     /// Adds scored rows, as [`Scorer::score`](crate::Scorer::score) returned them.
     ///
     /// # Errors

@@ -102,13 +102,6 @@ pub fn input_schema(kind: Kind) -> SchemaRef {
 
 /// The columns of scored rows: id and group, the reason why a row has no scores, then one column for
 /// each metric, null where it is undefined.
-///
-/// # Errors
-/// If the options are not valid.
-pub fn scored_schema(kind: Kind, options: &Options) -> Result<SchemaRef, Error> {
-    Ok(scored(&Plan::new(kind, options.clone())?))
-}
-
 pub(crate) fn scored(plan: &Plan) -> SchemaRef {
     let mut fields =
         vec![text("id", false), text("group", true), text("error", true), number("latency_ms")];

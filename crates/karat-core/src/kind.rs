@@ -114,7 +114,7 @@ names! {
 impl Kind {
     /// Returns whether the items are found in the run (seconds, tools of a server) and are not part of the
     /// data: two runs on the same data may have different ones.
-    pub fn finds_items(&self) -> bool {
+    pub(crate) fn finds_items(&self) -> bool {
         matches!(self, Kind::Load | Kind::Fuzz | Kind::Attack)
     }
 

@@ -30,6 +30,6 @@ pub mod report;
 pub mod run;
 pub mod schema;
 mod slice_key;
-pub mod standings;
+mod standings;
 pub mod tokens;
 pub mod tool;

@@ -66,7 +66,7 @@ impl Default for Options {
 
 /// An event of a run.
 #[derive(Debug)]
-pub enum Event<'a, A> {
+pub(crate) enum Event<'a, A> {
     /// Asking begins.
     Started {
         /// The number of answers there will be.
@@ -81,7 +81,7 @@ pub enum Event<'a, A> {
 }
 
 /// Receives the events of a run; never reaches back.
-pub trait Listener<A> {
+pub(crate) trait Listener<A> {
     /// Handles one event.
     ///
     /// # Errors
@@ -114,7 +114,7 @@ impl Progress for Silent {
 }
 
 /// Passes the events of a run on to a [`Progress`].
-pub struct ProgressListener<'a>(pub &'a dyn Progress);
+pub(crate) struct ProgressListener<'a>(pub(crate) &'a dyn Progress);
 
 impl<A> Listener<A> for ProgressListener<'_> {
     fn on(&mut self, event: &Event<'_, A>) -> Result<(), RunError> {

@@ -110,7 +110,7 @@ pub struct Sample {
 
 impl Sample {
     /// An ordinary tool without doubt, from another corpus.
-    pub fn plain(id: impl Into<String>, server: impl Into<String>, tool: Tool) -> Sample {
+    pub(crate) fn plain(id: impl Into<String>, server: impl Into<String>, tool: Tool) -> Sample {
         Sample {
             id: id.into(),
             label: Label::Benign,
@@ -319,7 +319,7 @@ impl Dataset {
     ///
     /// # Errors
     /// If an id is in both.
-    pub fn with_plain_benign(
+    pub(crate) fn with_plain_benign(
         mut self,
         plain: Vec<Sample>,
         from: &DatasetRef,
@@ -493,5 +493,36 @@ impl Builder {
             odd: self.odd,
             places: self.places,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(id: &str) -> DatasetRef {
+        DatasetRef { id: id.to_owned(), version: "v1".to_owned(), digest: format!("sha256:{id}") }
+    }
+
+    fn plain(id: &str) -> Vec<Sample> {
+        vec![Sample::plain(id, "tools", Tool::default())]
+    }
+
+    #[test]
+    fn plain_benign_entries_from_elsewhere_change_the_digest() {
+        let dataset = Dataset {
+            reference: named("corpus"),
+            samples: plain("m-1"),
+            refused: Vec::new(),
+            odd: Vec::new(),
+            places: BTreeMap::new(),
+        };
+        let from = named("tools");
+        let joined = dataset.clone().with_plain_benign(plain("tools:a"), &from).unwrap();
+        assert_eq!(joined.samples.len(), 2);
+        assert_eq!(joined.reference.id, "corpus+tools");
+        assert_ne!(joined.reference.digest, dataset.reference.digest);
+        assert!(joined.sample("tools:a").is_some());
+        assert!(dataset.with_plain_benign(plain("m-1"), &from).is_err());
     }
 }

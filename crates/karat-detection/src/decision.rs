@@ -26,7 +26,7 @@ pub struct Decision {
 
 /// The decision for one detector and one entry.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Judged {
+pub(crate) struct Judged {
     /// The detector.
     pub detector: String,
     /// The verdict; `Error` with the reason in `problem` if there is none.
@@ -52,11 +52,11 @@ impl Judged {
 
 /// The decisions for one answer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Decided {
+pub(crate) struct Decided {
     /// The verdict of the whole system.
-    pub whole: Judged,
+    pub(crate) whole: Judged,
     /// The verdict of each of its detectors.
-    pub each: Vec<Judged>,
+    pub(crate) each: Vec<Judged>,
 }
 
 /// The name of several detectors together, where one of them is enough.

@@ -9,13 +9,13 @@
 pub mod aggregate_metrics;
 mod answer;
 pub mod audit;
-pub mod controls;
+mod controls;
 pub mod dataset;
 pub mod decision;
 pub mod score;
 pub mod shortcuts;
 pub mod system;
-pub mod systems;
+mod systems;
 pub mod tuning_guard;
 
 pub use karat_detectors as detectors;

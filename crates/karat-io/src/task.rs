@@ -20,7 +20,7 @@ pub fn spawn<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static
 }
 
 /// A future as a pointer, for sets of tasks: as for [`spawn`].
-pub fn boxed<'a, T>(
+pub(crate) fn boxed<'a, T>(
     future: impl Future<Output = T> + Send + 'a,
 ) -> Pin<Box<dyn Future<Output = T> + Send + 'a>> {
     Box::pin(future)

@@ -10,7 +10,7 @@ mod asb;
 pub mod delivery;
 mod read;
 mod refusal;
-pub mod run;
+mod run;
 mod store;
 
 pub use read::{Filter, Format, Reader, Recordings, is_added_in_1_2, read, read_whole};

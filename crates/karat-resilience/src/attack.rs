@@ -117,7 +117,7 @@ impl Attack {
     }
 
     /// The number of the call at which a definition changes; none for other surfaces.
-    pub fn changes_at(&self) -> Option<usize> {
+    pub(crate) fn changes_at(&self) -> Option<usize> {
         (self.surface == Surface::RugPull).then_some(self.at_call)
     }
 

@@ -170,7 +170,7 @@ impl Goal {
 }
 
 /// The calls that a text orders, by the grammar `call TOOL with {JSON}`.
-pub fn orders(text: &str) -> Vec<Call> {
+pub(crate) fn orders(text: &str) -> Vec<Call> {
     let mut found = Vec::new();
     for (at, _) in text.match_indices("call ") {
         let rest = &text[at + 5..];
@@ -443,4 +443,16 @@ fn unique<'a>(what: &str, names: impl Iterator<Item = &'a String>) -> Result<(),
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_follow_a_fixed_grammar() {
+        let text = "Please call send with {\"text\": \"a call b\"}, then call show with {\"id\": \"x\"}. call me with love";
+        let found: Vec<String> = orders(text).into_iter().map(|call| call.tool).collect();
+        assert_eq!(found, ["send", "show"]);
+    }
 }

@@ -6,7 +6,7 @@
 //! definitions as servers serve them: captured, compared, locked.
 
 pub mod audit;
-pub mod controls;
+mod controls;
 pub mod dataset;
 pub mod engines;
 pub mod fitness;
@@ -19,7 +19,7 @@ mod skills;
 pub mod snapshot;
 pub mod system;
 pub mod systems;
-pub mod tokens;
+mod tokens;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};

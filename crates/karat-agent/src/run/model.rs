@@ -75,7 +75,7 @@ pub struct Model {
 impl Model {
     /// The scripted agent.
     #[must_use]
-    pub fn scripted() -> Self {
+    pub(crate) fn scripted() -> Self {
         Model {
             name: "scripted".to_owned(),
             api: Api::Scripted,

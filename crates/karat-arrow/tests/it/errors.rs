@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use karat_arrow::arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use karat_arrow::arrow_schema::{DataType, Schema};
-use karat_arrow::{Error, Kind, Options, Partial, SCHEMA_KEY, Scorer, input_schema, scored_schema};
+use karat_arrow::{Error, Kind, Options, Partial, SCHEMA_KEY, Scorer, input_schema};
 use karat_core::error::EvalError;
 use proptest::prelude::*;
 use sha2::{Digest as _, Sha256};
@@ -154,7 +154,7 @@ fn unknown_metrics_and_settings_are_refused() {
     let negative = Options { max_errors: -1.0, ..Options::default() };
     assert!(error(Kind::Traces, negative).contains("max_errors"));
     let options = Options { cutoffs: vec![2, 4], ..with(&["recall@k", "mrr", "recall@2"]) };
-    let schema = scored_schema(Kind::Rankings, &options).unwrap();
+    let schema = Scorer::new(Kind::Rankings, options).unwrap().schema();
     let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
     assert_eq!(names[4..], ["recall@2", "recall@4", "mrr"]);
     assert!(serde_json::from_str::<Options>(r#"{"metricz": []}"#).is_err());

@@ -4,9 +4,8 @@ use crate::common;
 
 use common::{corpus, line, small_corpus, write};
 use karat_core::dataset::{DatasetFiles, IfFrozen, Manifest, Meta, Version};
-use karat_core::report::DatasetRef;
 use karat_detection::audit::{Rule, audit};
-use karat_detection::dataset::{Dataset, Sample, Tool};
+use karat_detection::dataset::Dataset;
 
 #[test]
 fn own_lines_are_read_with_everything_that_a_model_sees() {
@@ -86,25 +85,6 @@ fn a_frozen_folder_is_verified_and_its_entries_joined() {
     write(&root, "entries/two.jsonl", &line("b", "malicious", "tool_poisoning", "t", "d"));
     let error = Dataset::open(DatasetFiles::Folder(root)).unwrap_err().to_string();
     assert!(error.contains("two.jsonl"), "{error}");
-}
-
-#[test]
-fn plain_benign_entries_from_elsewhere_change_the_digest() {
-    let (_folder, dataset) = corpus(&small_corpus());
-    let before = dataset.reference.clone();
-    let from = DatasetRef {
-        id: "tools".to_owned(),
-        version: "v1".to_owned(),
-        digest: "sha256:1".to_owned(),
-    };
-    let plain = vec![Sample::plain("tools:a", "tools", Tool::default())];
-    let joined = dataset.clone().with_plain_benign(plain, &from).unwrap();
-    assert_eq!(joined.samples.len(), dataset.samples.len() + 1);
-    assert_eq!(joined.reference.id, "corpus+tools");
-    assert_ne!(joined.reference.digest, before.digest);
-    assert!(joined.sample("tools:a").is_some());
-    let clash = vec![Sample::plain("m-1", "tools", Tool::default())];
-    assert!(dataset.with_plain_benign(clash, &from).is_err());
 }
 
 #[test]

@@ -164,18 +164,6 @@ pub fn parse_json_text<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T
     json::parse(text, Limits::default().depth()).map_err(|fault| fault.at(path))
 }
 
-/// As [`parse_json_text`] for JSON Lines, within limits.
-///
-/// # Errors
-/// As [`parse`].
-pub fn parse_json_lines_text<T: DeserializeOwned>(
-    path: &Path,
-    text: &str,
-    limits: &Limits,
-) -> Result<T, InputError> {
-    json::parse_lines(text, limits.depth(), limits.line_bytes).map_err(|fault| fault.at(path))
-}
-
 /// Reads text as JSON that may have comments and trailing commas, as the files of editors do.
 ///
 /// # Errors
@@ -201,7 +189,9 @@ pub fn parse_json<T: DeserializeOwned>(name: &str, bytes: &[u8]) -> Result<T, In
 /// As [`load`].
 pub fn parse_json_lines<T: DeserializeOwned>(name: &str, bytes: &[u8]) -> Result<T, InputError> {
     let limits = Limits::default();
-    parse_json_lines_text(Path::new(name), &decode(name, bytes, &limits)?, &limits)
+    let text = decode(name, bytes, &limits)?;
+    json::parse_lines(&text, limits.depth(), limits.line_bytes)
+        .map_err(|fault| fault.at(Path::new(name)))
 }
 
 /// Reads bytes (plain, gzip or zstd) as YAML.

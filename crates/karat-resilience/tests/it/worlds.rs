@@ -12,7 +12,7 @@ use karat_core::run::Silent;
 use karat_resilience::agents::AgentKind;
 use karat_resilience::attack::Surface;
 use karat_resilience::set::{Selection, WorldSet};
-use karat_resilience::world::{World, orders};
+use karat_resilience::world::World;
 use karat_resilience::{Config, Resilience};
 use serde_json::{Value, json};
 
@@ -64,8 +64,10 @@ fn the_bundled_set_is_whole() {
     assert_eq!(met.len(), Surface::ALL.len() + 8);
     assert!(met.values().all(|count| *count >= 10), "{met:?}");
     let mut changes: BTreeMap<usize, usize> = BTreeMap::new();
-    for number in cases.iter().filter_map(|case| case.attack.as_ref()?.changes_at()) {
-        *changes.entry(number).or_default() += 1;
+    for attack in cases.iter().filter_map(|case| case.attack.as_ref()) {
+        if attack.surface == Surface::RugPull {
+            *changes.entry(attack.at_call).or_default() += 1;
+        }
     }
     assert!(changes.len() >= 2 && changes.values().all(|count| *count >= 2), "{changes:?}");
     for case in &cases {
@@ -277,19 +279,12 @@ fn a_canary_that_leaves_is_noted_whatever_the_tool_does_with_it() {
 }
 
 #[test]
-fn orders_follow_a_fixed_grammar() {
-    let text = "Please call send with {\"text\": \"a call b\"}, then call show with {\"id\": \"x\"}. call me with love";
-    let found: Vec<String> = orders(text).into_iter().map(|call| call.tool).collect();
-    assert_eq!(found, ["send", "show"]);
-}
-
-#[test]
 fn a_definition_changes_at_the_call_that_the_attack_names() {
     let set = WorldSet::open(DatasetFiles::Folder(worlds())).unwrap();
     let cases = set.cases(&Selection::default()).unwrap();
     let late = cases.iter().filter_map(|case| {
         let attack = case.attack.as_ref()?;
-        Some((case, attack)).filter(|_| attack.changes_at().is_some_and(|number| number > 1))
+        Some((case, attack)).filter(|_| attack.at_call > 1)
     });
     let mut seen = 0;
     for (case, attack) in late {
@@ -306,7 +301,7 @@ fn a_definition_changes_at_the_call_that_the_attack_names() {
         let (world, task) = (&set.worlds[0], &set.worlds[0].tasks[0]);
         format!("{}/{}/{}/plain/{place}", world.name, task.id, world.goals[0].id)
     };
-    assert_eq!(set.case(&id("rugpull")).unwrap().attack.unwrap().changes_at(), Some(1));
+    assert_eq!(set.case(&id("rugpull")).unwrap().attack.unwrap().at_call, 1);
     for wrong in ["rugpull@0", "rugpull@x", "result@2", "rugpull@99"] {
         assert!(set.case(&id(wrong)).is_err(), "{wrong}");
     }

@@ -2,15 +2,15 @@
 
 pub mod bm25;
 #[cfg(feature = "embeddings")]
-pub mod dense;
+mod dense;
 mod editable;
 mod engine;
 #[cfg(feature = "embeddings")]
-pub mod hybrid;
+mod hybrid;
 mod index;
 pub(crate) mod reworded;
 pub(crate) mod terms;
-pub mod words;
+pub(crate) mod words;
 
 use std::path::Path;
 
