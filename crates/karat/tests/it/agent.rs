@@ -4,7 +4,7 @@ use crate::common;
 
 use std::io::Write;
 
-use common::{Ran, Scratch};
+use common::{Ran, Scratch, value};
 use serde_json::{Value, json};
 
 const TOOLS: &str = r#"{"server": {"name": "demo"}, "tools": [
@@ -84,23 +84,18 @@ fn shapes() -> Vec<(&'static str, &'static str, String)> {
     ]
 }
 
-fn report(scratch: &Scratch, arguments: &[&str]) -> Value {
+/// The report of these traces.
+fn scored(scratch: &Scratch, arguments: &[&str]) -> Value {
     let mut all = vec!["agent", "score"];
     all.extend(arguments);
     all.push("--json");
-    let document = scratch.karat(&all).expect(0).json();
-    document["reports"][0].clone()
+    scratch.karat(&all).expect(0).report()
 }
 
 /// Ends with a failed gate that names these words on stdout.
 fn fails(ran: common::Ran, words: &str) {
     let ran = ran.expect(1);
     assert!(ran.stdout.contains(words), "{}", ran.stdout);
-}
-
-fn value(report: &Value, id: &str) -> Option<f64> {
-    let metrics = report["metrics"].as_array().unwrap();
-    metrics.iter().find(|metric| metric["id"] == id).unwrap()["value"].as_f64()
 }
 
 #[test]
@@ -111,7 +106,7 @@ fn the_same_run_in_every_shape_gets_the_same_scores() {
     let mut first: Option<Value> = None;
     for (file, format, text) in shapes() {
         scratch.write(file, text);
-        let report = report(
+        let report = scored(
             &scratch,
             &["--format", format, file, "--tasks", "tasks.jsonl", "--tools", "tools.json"],
         );
@@ -168,7 +163,7 @@ fn spans_of_several_exporters_are_the_same_run() {
     ];
     for (file, text) in files {
         scratch.write(file, text);
-        let report = report(&scratch, &["--format", "otlp", file, "--tasks", "tasks.jsonl"]);
+        let report = scored(&scratch, &["--format", "otlp", file, "--tasks", "tasks.jsonl"]);
         assert_eq!(value(&report, "calls.f1"), Some(0.5), "{file}");
         assert_eq!(value(&report, "calls.first_error"), Some(2.0), "{file}");
     }
@@ -195,7 +190,7 @@ fn the_same_run_as_real_exporters_write_it_gets_the_same_scores() {
         ("otlp", "otlp-pydantic-ai-6.jsonl"),
     ] {
         let path = fixture(file);
-        let report = report(
+        let report = scored(
             &scratch,
             &["--format", format, &path, "--tasks", "tasks.jsonl", "--tools", "tools.json"],
         );
@@ -229,7 +224,7 @@ fn the_same_run_as_real_exporters_write_it_gets_the_same_scores() {
 fn spans_that_leave_things_out_are_never_taken_for_calls_that_were_not_made() {
     let scratch = Scratch::new();
     // The client of an SDK: the tool is in the span's name alone, and no span reports an error.
-    let client = report(&scratch, &["--format", "otlp", &fixture("otlp-mcp-python-sdk.jsonl")]);
+    let client = scored(&scratch, &["--format", "otlp", &fixture("otlp-mcp-python-sdk.jsonl")]);
     let names: Vec<&Value> = client["items"][0]["observed"]["calls"]
         .as_array()
         .unwrap()
@@ -240,7 +235,7 @@ fn spans_that_leave_things_out_are_never_taken_for_calls_that_were_not_made() {
     assert_eq!(value(&client, "mcpbench.execution_success"), None);
     assert!(client["warnings"].to_string().contains("the arguments of 3 calls were not recorded"));
     // Another one for the same session: arguments inside a wrapper, and errors.
-    let wrapped = report(&scratch, &["--format", "otlp", &fixture("otlp-openllmetry-mcp.jsonl")]);
+    let wrapped = scored(&scratch, &["--format", "otlp", &fixture("otlp-openllmetry-mcp.jsonl")]);
     let calls = &wrapped["items"][0]["observed"]["calls"];
     assert_eq!(calls[0]["arguments"], json!({"a": 2, "b": 3}));
     assert_eq!(calls[2]["error"], "a must be a number");
@@ -278,7 +273,7 @@ fn a_session_that_was_really_recorded_is_a_trace() {
         });
         recorder.finish().unwrap();
         let score = ["--format", "mcp-recording", "sum-and-note.jsonl", "--tasks", "tasks.jsonl"];
-        let report = report(&scratch, &score);
+        let report = scored(&scratch, &score);
         let metrics = &report["items"][0]["metrics"];
         assert_eq!(report["items"][0]["observed"]["calls"][0]["name"], "karat-demo:add");
         for (id, expected) in [
@@ -352,19 +347,19 @@ fn trouble_is_classed_and_counted_and_never_a_zero() {
     let cut = &GOOD[..60];
     scratch.write("cut.jsonl", format!("{GOOD}\n{cut}"));
     scratch.karat(&["agent", "score", "cut.jsonl"]).expect(2).says(&["cut.jsonl:2", "truncated"]);
-    let allowed = report(&scratch, &["cut.jsonl", "--max-bad", "0.5"]);
+    let allowed = scored(&scratch, &["cut.jsonl", "--max-bad", "0.5"]);
     assert_eq!(value(&allowed, "calls.exact"), Some(1.0));
     assert!(allowed["warnings"].to_string().contains("truncated 1"), "{}", allowed["warnings"]);
 
     scratch.write("odd.jsonl", r#"{"id":"a","calls":[{"name":"f","arguments":"{oops","why":1}],"later":true,"expect":{"calls":[{"name":"f","arguments":{}}]}}"#);
-    let odd = report(&scratch, &["odd.jsonl"]);
+    let odd = scored(&scratch, &["odd.jsonl"]);
     assert_eq!(value(&odd, "calls.exact"), Some(0.0));
     let warnings = odd["warnings"].to_string();
     assert!(warnings.contains("1 call with arguments that are not a JSON object"), "{warnings}");
     assert!(warnings.contains("calls[].why (1)") && warnings.contains("later (1)"), "{warnings}");
 
     scratch.write("none.jsonl", r#"{"id":"a","calls":[],"expect":{"calls":[{"name":"f"}]}}"#);
-    let none = report(&scratch, &["none.jsonl"]);
+    let none = scored(&scratch, &["none.jsonl"]);
     assert_eq!(value(&none, "mcpbench.execution_success"), None);
     assert_eq!(value(&none, "gauge.proactivity"), Some(0.0));
 
@@ -386,7 +381,7 @@ fn compressed_traces_are_read_as_they_are() {
     packed.write_all(GOOD.as_bytes()).unwrap();
     let packed = packed.finish().unwrap();
     scratch.write("good.jsonl.gz", &packed);
-    assert_eq!(value(&report(&scratch, &["good.jsonl.gz"]), "calls.exact"), Some(1.0));
+    assert_eq!(value(&scored(&scratch, &["good.jsonl.gz"]), "calls.exact"), Some(1.0));
     scratch.write("cut.jsonl.gz", &packed[..packed.len() - 9]);
     scratch.karat(&["agent", "score", "cut.jsonl.gz"]).expect(2).says(&["damaged"]);
     // A frame of zstd whose one block is stored as it is: magic, no size in the head, a window of 1 MB.
@@ -395,7 +390,7 @@ fn compressed_traces_are_read_as_they_are() {
     stored.extend(&block.to_le_bytes()[..3]);
     stored.extend(GOOD.as_bytes());
     scratch.write("good.jsonl.zst", &stored);
-    assert_eq!(value(&report(&scratch, &["good.jsonl.zst"]), "calls.exact"), Some(1.0));
+    assert_eq!(value(&scored(&scratch, &["good.jsonl.zst"]), "calls.exact"), Some(1.0));
     scratch.write("cut.jsonl.zst", &stored[..stored.len() - 9]);
     for means in [&[][..], &["--means"]] {
         let mut all = vec!["agent", "score", "cut.jsonl.zst"];
@@ -426,7 +421,7 @@ fn what_is_wrong_in_the_shapes_of_others_is_classed_and_counted_too() {
         {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": {"name": "add", "arguments": "{\"a\": 2,"}}]}],
         "weather": "fair", "expect": {"calls": [{"name": "add", "arguments": {"a": 2}}]}});
     scratch.write("odd.jsonl", odd.to_string());
-    let odd = report(&scratch, &["--format", "openai", "odd.jsonl"]);
+    let odd = scored(&scratch, &["--format", "openai", "odd.jsonl"]);
     assert_eq!(value(&odd, "calls.exact"), Some(0.0));
     let warnings = odd["warnings"].to_string();
     assert!(warnings.contains("1 call with arguments that are not a JSON object"), "{warnings}");
@@ -454,7 +449,7 @@ fn both_ways() -> String {
 fn what_tools_are_good_for_and_what_they_cost() {
     let scratch = Scratch::new();
     scratch.write("both.jsonl", both_ways());
-    let report = report(&scratch, &["both.jsonl"]);
+    let report = scored(&scratch, &["both.jsonl"]);
     for (id, expected) in [
         ("task.success", 0.75),
         ("gauge.success_with_tools", 0.75),
@@ -484,7 +479,7 @@ fn each_task_weighs_the_same_however_often_it_was_run() {
     // The first task is run once more, and again goes wrong.
     let more = r#"{"id":"a","run":3,"calls":[],"output":"4","usage":{"input_tokens":200,"output_tokens":0},"expect":{"calls":[{"name":"add","arguments":{"a":1,"b":2}}],"answer":{"number":3}}}"#;
     scratch.write("more.jsonl", format!("{}\n{more}", both_ways()));
-    let report = report(&scratch, &["more.jsonl"]);
+    let report = scored(&scratch, &["more.jsonl"]);
     let close = |id: &str, expected: f64| {
         let found = value(&report, id).unwrap();
         assert!((found - expected).abs() < 1e-12, "{id}: {found}");
@@ -515,7 +510,7 @@ fn tools_that_are_taken_for_others_have_a_table() {
     let lines = [("a", "keep"), ("b", "echo"), ("c", "echo"), ("d", "lose")]
         .map(|(id, called)| trace(id, called).to_string());
     scratch.write("traces.jsonl", lines.join("\n"));
-    let report = report(&scratch, &["traces.jsonl"]);
+    let report = scored(&scratch, &["traces.jsonl"]);
     let pairs: Vec<(&Value, &Value)> = report["slices"]
         .as_array()
         .unwrap()
@@ -539,7 +534,7 @@ fn mcp_bench_is_reproduced_where_it_differs_from_what_one_would_expect() {
     let of = |name: &str| {
         let trace = json!({"id": "a", "calls": [{"name": name, "arguments": {"x": 1}}]});
         scratch.write("t.jsonl", trace.to_string());
-        let report = report(&scratch, &["t.jsonl", "--tools", "tools.json"]);
+        let report = scored(&scratch, &["t.jsonl", "--tools", "tools.json"]);
         let id = |id| value(&report, id);
         (id("mcpbench.tool_name_validity"), id("mcpbench.schema_compliance"))
     };
@@ -597,7 +592,7 @@ fn controls_land_where_they_must() {
     let scratch = Scratch::new();
     let other = GOOD.replace("\"id\":\"a\"", "\"id\":\"b\"").replace("add", "echo");
     scratch.write("traces.jsonl", format!("{GOOD}\n{other}\n"));
-    let report = report(&scratch, &["traces.jsonl"]);
+    let report = scored(&scratch, &["traces.jsonl"]);
     let controls = report["controls"].as_array().unwrap();
     let names: Vec<&str> = controls.iter().map(|c| c["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["oracle", "silent", "shuffled"]);
@@ -636,7 +631,7 @@ fn two_runs_are_compared_call_by_call() {
     assert_eq!(same.json()["similarity"], 1.0);
     let changed = scratch.karat(&["agent", "diff", "before.jsonl", "after.jsonl"]).expect(0);
     assert!(changed.stdout.contains("~ add: b 2 → 2.5"), "{}", changed.stdout);
-    let compared = report(&scratch, &["after.jsonl", "--before", "before.jsonl"]);
+    let compared = scored(&scratch, &["after.jsonl", "--before", "before.jsonl"]);
     assert_eq!(compared["items"][0]["observed"]["trajectory"]["similarity"], 0.25);
     assert!(compared["warnings"].to_string().contains("0 of 1 traces make the same calls"));
     let least = ["agent", "diff", "before.jsonl", "after.jsonl", "--min-similarity", "1"];
@@ -676,7 +671,7 @@ fn a_gate_on_similarity_sees_what_is_gone_and_what_cannot_be_compared() {
     assert!(unknown.contains("2 tasks in both, 1 with the same calls"), "{unknown}");
     assert!(unknown.contains("b  not compared: 2100 calls"), "{unknown}");
     diff(&["--min-similarity", "0.5"]).expect(3).says(&["b was not compared"]);
-    let compared = report(&scratch, &["after.jsonl", "--before", "before.jsonl"]);
+    let compared = scored(&scratch, &["after.jsonl", "--before", "before.jsonl"]);
     let warnings = compared["warnings"].to_string();
     assert!(warnings.contains("1 of 1 traces make the same calls"), "{warnings}");
     assert!(warnings.contains("1 have too many calls to be compared"), "{warnings}");
@@ -723,7 +718,7 @@ fn two_runs_are_written_as_a_report_with_the_calls_of_both() {
 fn a_report_shows_expected_and_actual_calls() {
     let scratch = Scratch::new();
     scratch.write("traces.jsonl", GOOD.replacen("\"b\":2", "\"b\":2.5", 1));
-    let report = report(&scratch, &["traces.jsonl"]);
+    let report = scored(&scratch, &["traces.jsonl"]);
     let observed = &report["items"][0]["observed"];
     assert_eq!(observed["expected"][0]["accepts"]["b"], "2");
     assert_eq!(observed["steps"][0]["arguments"][0]["after"], "2.5");
@@ -747,7 +742,7 @@ fn ragas_vectors_keep_their_values_in_a_report() {
         .collect();
     let scratch = Scratch::new();
     scratch.write("samples.jsonl", lines.join("\n"));
-    let report = report(&scratch, &["--format", "ragas", "samples.jsonl"]);
+    let report = scored(&scratch, &["--format", "ragas", "samples.jsonl"]);
     let items = report["items"].as_array().unwrap();
     assert_eq!(items.len(), cases.len());
     for case in &cases {

@@ -3,7 +3,7 @@
 
 use crate::common;
 
-use common::{Ran, Scratch};
+use common::{Ran, Scratch, metric, value};
 use serde_json::Value;
 
 const RIGHT: &str = r#"{"id":"right","calls":[],"output":"5","expect":{"answer":{"number":5}}}"#;
@@ -30,15 +30,10 @@ fn score(lines: &str, more: &[&str]) -> Ran {
 }
 
 /// The only report of these lines.
-fn report(lines: &str, more: &[&str]) -> Value {
+fn scored(lines: &str, more: &[&str]) -> Value {
     let mut arguments = vec!["--json"];
     arguments.extend(more);
     score(lines, &arguments).expect(0).report()
-}
-
-fn value(report: &Value, id: &str) -> Value {
-    let metrics = report["metrics"].as_array().unwrap();
-    metrics.iter().find(|metric| metric["id"] == id).unwrap()["value"].clone()
 }
 
 #[test]
@@ -116,8 +111,8 @@ fn runs_that_could_not_be_made_do_not_pass_a_gate() {
     }
     // Those that were allowed are left out, not scored as 0.
     let means = score(&lines, &["--means", "--json", "--max-errors", "0.9"]).expect(0).json();
-    assert_eq!(value(&means, "task.success"), 1.0);
-    assert_eq!(value(&report(&lines, &["--max-errors", "0.9"]), "task.success"), 1.0);
+    assert_eq!(value(&means, "task.success"), Some(1.0));
+    assert_eq!(value(&scored(&lines, &["--max-errors", "0.9"]), "task.success"), Some(1.0));
     // Nothing at all is not a measurement, whatever is allowed.
     let none: Vec<&str> = lines.lines().skip(1).collect();
     for more in [&["--max-errors", "1"][..], &["--max-errors", "1", "--means"]] {
@@ -164,9 +159,9 @@ fn traces_without_a_single_score_are_not_measured() {
 fn a_state_that_was_not_recorded_keeps_no_floor() {
     let lines = r#"{"id":"a","calls":[],"expect":{"state":[{"path":"$.note","exists":false}]}}
 {"id":"b","calls":[],"output":"5","expect":{"answer":{"number":5}}}"#;
-    let report = report(lines, &[]);
-    assert_eq!(value(&report, "state.reached"), Value::Null);
-    assert_eq!(value(&report, "task.success"), 1.0);
+    let report = scored(lines, &[]);
+    assert_eq!(value(&report, "state.reached"), None);
+    assert_eq!(value(&report, "task.success"), Some(1.0));
     let undefined = &report["items"][0]["observed"]["undefined"];
     assert_eq!(undefined["task.success"], "the state was not recorded");
     score(lines, &["--min", "state.reached=0.5"]).expect(1);
@@ -221,20 +216,16 @@ fn a_report_says_how_often_tasks_were_run() {
     let lines = |of: &[(&str, usize, &str)]| {
         of.iter().map(|(id, run, output)| trace(id, *run, output)).collect::<Vec<_>>().join("\n")
     };
-    let metric = |report: &Value, id: &str| {
-        let metrics = report["metrics"].as_array().unwrap();
-        metrics.iter().find(|metric| metric["id"] == id).unwrap().clone()
-    };
-    let repeated = report(&lines(&even), &[]);
+    let repeated = scored(&lines(&even), &[]);
     assert_eq!(repeated["runs"], 2);
     assert_eq!(metric(&repeated, "task.success")["per_run"], serde_json::json!([0.5, 1.0]));
     assert_eq!(metric(&repeated, "pass^2")["per_run"], serde_json::json!([]));
     // Where some tasks were run more often, what every task was run counts.
-    let uneven = report(&lines(&even[..3]), &[]);
+    let uneven = scored(&lines(&even[..3]), &[]);
     assert_eq!(uneven["runs"], 1);
     let success = metric(&uneven, "task.success");
     assert_eq!(success["per_run"], serde_json::json!([success["value"]]));
-    let once = report(&lines(&[even[0], even[2]]), &[]);
+    let once = scored(&lines(&[even[0], even[2]]), &[]);
     assert_eq!(once["runs"], 1);
     assert_eq!(metric(&once, "task.success")["per_run"], serde_json::json!([0.5]));
 }
@@ -249,7 +240,7 @@ fn controls_do_not_doubt_an_agent_that_is_right() {
         r#"{"id":"a","calls":[{"name":"f","arguments":{"unit":"K"}}],"expect":{"calls":[{"name":"f","accept":{"unit":["C","K"]}}],"forbidden":[{"name":"f","arguments":{"unit":"C"}}]}}"#,
         r#"{"id":"a","calls":[{"name":"f","server":"near","arguments":{}}],"expect":{"calls":["f"],"forbidden":["far:f"]}}"#,
     ] {
-        let report = report(lines, &["--min", "task.success=1"]);
+        let report = scored(lines, &["--min", "task.success=1"]);
         let controls = report["controls"].as_array().unwrap();
         assert!(controls.iter().all(|control| control["ok"] == true), "{controls:?}");
     }

@@ -8,7 +8,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::Scratch;
+use common::{Scratch, value};
 use serde_json::{Value, json};
 
 /// An endpoint on this machine that answers every request as it is notes.
@@ -69,16 +69,6 @@ const TASKS: &str = r#"{"id":"sum","input":"What do 2 and 3 make?","servers":["d
 /// One task for models.
 const TASK: &str = r#"{"id":"sum","input":"What do 2 and 3 make?","servers":["demo"],"expect":{"calls":[{"name":"add","arguments":{"a":2,"b":3}}],"answer":{"number":5}}}"#;
 
-fn value(report: &Value, id: &str) -> Option<f64> {
-    let metrics = report["metrics"].as_array().unwrap();
-    metrics.iter().find(|metric| metric["id"] == id).unwrap()["value"].as_f64()
-}
-
-fn report(scratch: &Scratch, name: &str) -> Value {
-    let document: Value = serde_json::from_str(&scratch.read(name)).unwrap();
-    document["reports"][0].clone()
-}
-
 #[test]
 fn the_scripted_agent_works_over_a_live_server_and_again_from_the_recording() {
     let scratch = Scratch::new();
@@ -96,7 +86,7 @@ fn the_scripted_agent_works_over_a_live_server_and_again_from_the_recording() {
     let mut live = vec!["agent", "run", "tasks.jsonl", "--record", "rec.jsonl", "-o", "live.json"];
     live.extend(settings);
     scratch.karat(&live).expect(0);
-    let found = report(&scratch, "live.json");
+    let found = scratch.report_in("live.json");
     assert_eq!(found["items"].as_array().unwrap().len(), 8);
     for (id, expected) in [
         ("task.success", 1.0),
@@ -126,7 +116,7 @@ fn the_scripted_agent_works_over_a_live_server_and_again_from_the_recording() {
     assert_eq!(scratch.read("live.json"), scratch.read("again.json"));
     // The traces that were written are those that were scored.
     scratch.karat(&["agent", "score", "karat-report/traces.jsonl", "-o", "scored.json"]).expect(0);
-    assert_eq!(value(&report(&scratch, "scored.json"), "calls.exact"), Some(1.0));
+    assert_eq!(value(&scratch.report_in("scored.json"), "calls.exact"), Some(1.0));
     // A recording of something else is refused.
     scratch.write("other.jsonl", TASKS.replace("\"a\":2", "\"a\":7"));
     let other = ["agent", "run", "other.jsonl", "--replay", "rec.jsonl"];
@@ -181,7 +171,7 @@ fn a_model_behind_an_endpoint_is_driven_recorded_and_replayed_without_it() {
             scratch.karat(&all)
         };
         run(&["--endpoint", &endpoint.url, "--record", "rec.jsonl", "-o", "live.json"]).expect(0);
-        let found = report(&scratch, "live.json");
+        let found = scratch.report_in("live.json");
         assert_eq!(value(&found, "task.success"), Some(1.0), "{api}");
         assert_eq!(value(&found, "gauge.proactivity"), Some(1.0), "{api}");
         assert_eq!(value(&found, "run.tokens"), Some(90.0), "{api}");
@@ -217,7 +207,7 @@ fn with_tools_is_compared_with_without_and_with_distractors() {
             "r.json",
         ])
         .expect(0);
-    let found = report(&scratch, "r.json");
+    let found = scratch.report_in("r.json");
     assert_eq!(value(&found, "gauge.effectiveness"), Some(1.0));
     assert_eq!(value(&found, "gauge.overhead_tokens"), Some(45.0));
     assert_eq!(value(&found, "gauge.overhead_tokens_ratio"), Some(2.0));
@@ -301,7 +291,7 @@ fn a_tool_that_does_not_exist_and_a_call_without_end_are_part_of_the_trace() {
                 "r.json",
             ])
             .expect(0);
-        report(&scratch, "r.json")
+        scratch.report_in("r.json")
     };
     let unknown = run(&call("launch_rocket", "{}"));
     assert_eq!(value(&unknown, "mcpbench.tool_name_validity"), Some(0.0));
@@ -356,7 +346,7 @@ fn an_earlier_answer_does_not_count_for_a_later_input() {
         })
     });
     driven(&scratch, &endpoint, &["--max-turns", "4", "-o", "r.json"]).expect(0);
-    assert_eq!(value(&report(&scratch, "r.json"), "task.success"), Some(0.0));
+    assert_eq!(value(&scratch.report_in("r.json"), "task.success"), Some(0.0));
     let trace = first_trace(&scratch);
     assert_eq!((&trace["stopped"], &trace["output"]), (&json!("turns"), &Value::Null));
 }
@@ -531,7 +521,7 @@ fn a_judge_votes_and_its_verdicts_are_used_without_it() {
     ask(&judge).expect(0);
     let score = ["agent", "score", "traces.jsonl", "--verdicts", "verdicts.jsonl", "-o", "r.json"];
     scratch.karat(&score).expect(0);
-    let found = report(&scratch, "r.json");
+    let found = scratch.report_in("r.json");
     let close = |id: &str| (value(&found, id).unwrap() - 2.0 / 3.0).abs() < 1e-9;
     assert!(close("judge.task_completion") && close("judge.agreement"), "{}", found["metrics"]);
     let convention = found["conventions"]["judge.task_completion"].as_str().unwrap();

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 const MUTATIONS: usize = 400;
-const LONGEST: usize = 4096;
+const MAX_INPUT_BYTES: usize = 4096;
 
 /// Stands in for libFuzzer's: makes the target a function.
 #[macro_export]
@@ -161,7 +161,7 @@ fn mutated(inputs: &[Vec<u8>], seeded: &mut Seeded) -> Vec<u8> {
                 }
             }
         }
-        bytes.truncate(LONGEST);
+        bytes.truncate(MAX_INPUT_BYTES);
     }
     bytes
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use common::Scratch;
+use common::{Scratch, metric};
 use serde_json::Value;
 
 pub(crate) const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -59,11 +59,6 @@ pub(crate) fn adapter(scratch: &Scratch, name: &str) -> String {
     let text = std::fs::read_to_string(Path::new(ROOT).join("adapters").join(name)).unwrap();
     scratch.write(name, text);
     name.to_owned()
-}
-
-fn metric<'a>(metrics: &'a Value, id: &str) -> &'a Value {
-    let found = metrics.as_array().unwrap().iter().find(|metric| metric["id"] == id);
-    found.unwrap_or_else(|| panic!("no metric {id}"))
 }
 
 /// The tables, for anyone who runs the test with --nocapture.
@@ -117,7 +112,7 @@ pub(crate) fn judged_all_but(report: &Value, hidden: &[&str]) {
         // Entries of other surfaces may carry a result as well; then they are hidden too.
         assert!(abstained || !hidden.contains(&surface.as_str()), "{id}: {surface} {outcome}");
     }
-    let recall = metric(&report["metrics"], "recall")["value"].as_f64().unwrap();
+    let recall = metric(&report, "recall")["value"].as_f64().unwrap();
     assert!(recall > 0.0, "a scanner that finds nothing at all was not reached");
     assert!(report["environment"]["latency_ms"]["p50"].as_f64().unwrap() > 0.0);
     assert!(report["controls"].as_array().unwrap().iter().all(|control| control["ok"] == true));
@@ -227,6 +222,6 @@ fn the_adapter_for_mcpproxy_verdicts_scores_a_file() {
     let report = scratch.karat(&["detection", "run", &file, "--json"]).expect(0).json()["reports"]
         [0]
     .clone();
-    assert_eq!(metric(&report["metrics"], "recall")["value"], 1.0);
-    assert_eq!(metric(&report["metrics"], "fpr_hard")["value"], 0.0);
+    assert_eq!(metric(&report, "recall")["value"], 1.0);
+    assert_eq!(metric(&report, "fpr_hard")["value"], 0.0);
 }

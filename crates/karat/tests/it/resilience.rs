@@ -325,29 +325,8 @@ fn a_model_that_cannot_be_asked_is_reported_with_the_answer_of_its_endpoint() {
     assert!(ran.stdout.contains("Connection refused"), "{}", ran.stdout);
 }
 
-/// A server of a world that Karat does not declare: it keeps its state in a file which its arguments name. The
-/// scripted server takes no arguments.
-const SERVER: &str = r#"
-import json, sys
-given = dict(zip(sys.argv[1::2], sys.argv[2::2]))
-state = {"case": given["--case"], "text": given.get("--text"), "sent": []}
-def keep(): open(given["--state"], "w").write(json.dumps(state))
-keep()
-for line in sys.stdin:
-    m = json.loads(line)
-    if "id" not in m: continue
-    if m["method"] == "initialize":
-        r = {"protocolVersion": m["params"]["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
-    elif m["method"] == "tools/list":
-        r = {"tools": [{"name": "show", "inputSchema": {"type": "object"}}, {"name": "send", "inputSchema": {"type": "object"}}]}
-    elif m["method"] == "tools/call":
-        if m["params"]["name"] == "send": state["sent"].append(m["params"]["arguments"])
-        keep()
-        r = {"content": [{"type": "text", "text": state["text"] or "Buy bread."}]}
-    else:
-        print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "error": {"code": -32601, "message": "no"}}), flush=True); continue
-    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
-"#;
+/// A server of a world that Karat does not declare.
+const SERVER: &str = include_str!("../../../karat-resilience/tests/fixtures/world_server.py");
 
 #[test]
 fn a_world_can_be_served_by_a_command_of_ones_own() {

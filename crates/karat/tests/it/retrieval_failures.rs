@@ -8,7 +8,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use common::{GOLDEN, Scratch};
+use common::{GOLDEN, Scratch, item, metric};
 use serde_json::Value;
 
 /// The reaction of a server to a request: the query in, the bytes of the answer out.
@@ -104,24 +104,14 @@ fn system(url: &str) -> String {
     )
 }
 
-fn item(report: &Value, id: &str) -> Value {
-    let items = report["reports"][0]["items"].as_array().unwrap();
-    items.iter().find(|item| item["id"] == id).unwrap().clone()
-}
-
-fn metric(report: &Value, id: &str) -> Value {
-    let metrics = report["reports"][0]["metrics"].as_array().unwrap();
-    metrics.iter().find(|metric| metric["id"] == id).unwrap().clone()
-}
-
 #[test]
 fn a_search_over_http_is_measured() {
     let scratch = Scratch::new();
     let url = server(|query, _| right(query));
     scratch.project(GOLDEN, "", &system(&url).replace("answer_tokens = false\n", ""));
-    let report = scratch.karat(&["retrieval", "run", "--json"]).expect(0).json();
+    let report = scratch.karat(&["retrieval", "run", "--json"]).expect(0).report();
     assert_eq!(metric(&report, "mrr")["value"], 1.0);
-    assert_eq!(report["reports"][0]["system"]["kind"], "http");
+    assert_eq!(report["system"]["kind"], "http");
     assert_eq!(item(&report, "q2")["observed"]["ranked"][0]["score"], 1.0);
     let tokens = metric(&report, "answer_tokens");
     assert_eq!(tokens["better"], "lower");
@@ -173,7 +163,7 @@ fn each_fault_over_http_is_reported_as_what_it_is() {
         }
         // Within the allowance: no score for that query, and the other one is what it was.
         scratch.project(GOLDEN, "[retrieval.gate]\nmax_errors = 0.5\n", &system);
-        let report = scratch.karat(&["retrieval", "run", "--json"]).expect(0).json();
+        let report = scratch.karat(&["retrieval", "run", "--json"]).expect(0).report();
         assert_eq!(item(&report, "q2")["error"]["class"], class, "{name}");
         assert_eq!(item(&report, "q2")["metrics"]["recall@5"], Value::Null, "{name}");
         let recall = metric(&report, "recall@5");
@@ -186,14 +176,14 @@ fn unknown_ids_are_wrong_results_and_few_results_are_enough() {
     let scratch = Scratch::new();
     let url = server(at_folder!(results(&["s:ghost", "s:list_files"])));
     scratch.project(GOLDEN, "", &system(&url));
-    let report = scratch.karat(&["retrieval", "run", "--json"]).expect(0).json();
+    let report = scratch.karat(&["retrieval", "run", "--json"]).expect(0).report();
     assert_eq!(metric(&report, "mrr")["value"], 0.75);
-    let warnings = report["reports"][0]["warnings"].to_string();
+    let warnings = report["warnings"].to_string();
     assert!(warnings.contains("s:ghost"), "{warnings}");
 
     let url = server(at_folder!(results(&[])));
     scratch.project(GOLDEN, "", &system(&url));
-    let report = scratch.karat(&["retrieval", "run", "--json"]).expect(0).json();
+    let report = scratch.karat(&["retrieval", "run", "--json"]).expect(0).report();
     assert_eq!(item(&report, "q2")["metrics"]["recall@5"], 0.0, "asked, answered, not found");
     assert_eq!(item(&report, "q2")["observed"]["missed"][0], "s:list_files");
 }
@@ -206,8 +196,8 @@ fn short_answers_and_rising_scores_are_remarked_on() {
         false => results(&["s:create_issue"]),
     });
     scratch.project(GOLDEN, "", &format!("{}ready = {{ probe = false }}\n", system(&url)));
-    let report = scratch.karat(&["retrieval", "run", "--json"]).expect(0).json();
-    let warnings = report["reports"][0]["warnings"].to_string();
+    let report = scratch.karat(&["retrieval", "run", "--json"]).expect(0).report();
+    let warnings = report["warnings"].to_string();
     for words in ["requested 20 results, but never got more than 1", "recall@3", "map"] {
         assert!(warnings.contains(words), "{words}: {warnings}");
     }
@@ -219,8 +209,8 @@ fn short_answers_and_rising_scores_are_remarked_on() {
         http("200 OK", &format!(r#"{{"results": [{}]}}"#, all.join(",")))
     });
     scratch.project(GOLDEN, "", &system(&url));
-    let report = scratch.karat(&["retrieval", "run", "--json"]).expect(0).json();
-    let warnings = report["reports"][0]["warnings"].to_string();
+    let report = scratch.karat(&["retrieval", "run", "--json"]).expect(0).report();
+    let warnings = report["warnings"].to_string();
     assert!(warnings.contains("scores increase down the list (first: q1)"), "{warnings}");
 }
 
@@ -262,7 +252,7 @@ fn a_busy_search_is_asked_again() {
     });
     let patient = format!("{}retries = 1\nbackoff_ms = 1\n", system(&url));
     scratch.project(GOLDEN, "", &patient);
-    let report = scratch.karat(&["retrieval", "run", "--json"]).expect(0).json();
+    let report = scratch.karat(&["retrieval", "run", "--json"]).expect(0).report();
     assert_eq!(metric(&report, "mrr")["value"], 1.0);
 }
 
@@ -303,7 +293,7 @@ fn a_search_that_is_still_indexing_is_waited_for() {
         _ => right(query),
     });
     scratch.project(GOLDEN, "", &system(&url));
-    let report = scratch.karat(&["retrieval", "run", "--json"]).expect(0).json();
+    let report = scratch.karat(&["retrieval", "run", "--json"]).expect(0).report();
     assert_eq!(metric(&report, "mrr")["value"], 1.0);
 }
 
@@ -369,7 +359,7 @@ fn each_fault_of_a_command_is_reported_as_what_it_is() {
             assert!(said.contains(word), "{at_folder}: {word}: {said}");
         }
         scratch.project(GOLDEN, "[retrieval.gate]\nmax_errors = 0.5\n", &system);
-        let report = scratch.karat(&["retrieval", "run", "--json"]).expect(0).json();
+        let report = scratch.karat(&["retrieval", "run", "--json"]).expect(0).report();
         assert_eq!(item(&report, "q2")["error"]["class"], class, "{at_folder}");
         assert_eq!(metric(&report, "recall@5")["n"], 1);
     }
@@ -401,12 +391,12 @@ fn results_beyond_the_limit_are_not_scored_and_said_to_be_there() {
     // The right tool of the second query is third, and one was asked for.
     let long = command("say(q, [\"s:create_issue\", \"s:send_mail\", \"s:list_files\"])");
     scratch.project(GOLDEN, "", &format!("{long}limit = 1\n"));
-    let report = scratch.karat(&["retrieval", "run", "--json"]).expect(0).json();
+    let report = scratch.karat(&["retrieval", "run", "--json"]).expect(0).report();
     for id in ["mrr", "map", "recall@10"] {
         assert_eq!(item(&report, "q2")["metrics"][id], 0.0, "{id}");
         assert_eq!(item(&report, "q1")["metrics"][id], 1.0, "{id}");
     }
-    let warnings = report["reports"][0]["warnings"].to_string();
+    let warnings = report["warnings"].to_string();
     let longer = "2 answers with more results than the 1 requested (first: q1 with 3)";
     for words in [longer, "recall@10"] {
         assert!(warnings.contains(words), "{words}: {warnings}");

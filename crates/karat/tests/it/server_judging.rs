@@ -1,9 +1,9 @@
 //! The judgements of `karat server test`: the real binary against a small server that answers with its
 //! arguments, so that each answer is known.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::common::{Ran, Scratch};
+use crate::common::{Ran, Scratch, metric, slice};
 
 /// `say` answers with its argument `r` as the result, `typed` declares an input and an output schema, and
 /// `end` ends the server.
@@ -27,20 +27,6 @@ fn run(cases: &str, more: &[&str]) -> (Scratch, Ran) {
     let arguments = [&["server", "test", "suite.yaml"], more, &["--"], &server];
     let ran = scratch.karat(&arguments.concat());
     (scratch, ran)
-}
-
-/// The metric of a slice, or of all cases.
-fn metric(report: &Value, slice: Option<(&str, &str)>, id: &str) -> Value {
-    let metrics = match slice {
-        None => &report["metrics"],
-        Some((by, value)) => {
-            let mut slices = report["slices"].as_array().unwrap().iter();
-            let found = slices.find(|slice| slice["by"] == by && slice["value"] == value);
-            &found.unwrap_or_else(|| panic!("no {by}={value}"))["metrics"]
-        }
-    };
-    let mut metrics = metrics.as_array().unwrap().iter();
-    metrics.find(|metric| metric["id"] == id).unwrap_or_else(|| panic!("no {id}")).clone()
 }
 
 #[test]
@@ -110,19 +96,19 @@ fn schemas_and_slices_are_counted_over_every_call_and_attempt() {
     );
     assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
     let report = scratch.report();
-    let count = |slice, id| metric(&report, slice, id)["count"].clone();
+    let count = |part, id| metric(slice(&report, part), id)["count"].clone();
     assert_eq!(count(None, "schema.input"), json!({"hits": 7, "of": 9}));
     assert_eq!(count(None, "schema.output"), json!({"hits": 3, "of": 5}));
     assert_eq!(count(None, "reliability"), json!({"hits": 4, "of": 6}));
-    assert_eq!(metric(&report, None, "schema.output")["interval"]["method"], "wilson");
+    assert_eq!(metric(&report, "schema.output")["interval"]["method"], "wilson");
     assert_eq!(count(Some(("tag", "a")), "reliability"), json!({"hits": 3, "of": 3}));
     assert_eq!(count(Some(("tag", "b")), "reliability"), json!({"hits": 3, "of": 5}));
-    assert_eq!(metric(&report, Some(("tag", "b")), "reliability")["n"], 5);
-    let hat = metric(&report, None, "pass^2");
+    assert_eq!(metric(slice(&report, Some(("tag", "b"))), "reliability")["n"], 5);
+    let hat = metric(&report, "pass^2");
     assert_eq!((&hat["value"], &hat["n"], &hat["left_out"]), (&json!(0.5), &json!(2), &json!(1)));
     assert_eq!(hat["interval"]["method"], "bootstrap");
     let (scratch, _) = run("  - {id: once, tool: say}\n", &[]);
-    let undefined = metric(&scratch.report(), None, "schema.output")["undefined"].clone();
+    let undefined = metric(&scratch.report(), "schema.output")["undefined"].clone();
     assert_eq!(undefined, "no result of a tool that declares an outputSchema");
 }
 

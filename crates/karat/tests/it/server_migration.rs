@@ -26,13 +26,13 @@ fn script(changes: &[&str], tools: &str) -> String {
 }
 
 /// The report on a server, with this exit code.
-fn report(script: &str, code: i32) -> Value {
-    let (found, report) = exit_code_and_report(script);
+fn migration(script: &str, code: i32) -> Value {
+    let (found, report) = exit_code_and_migration(script);
     assert_eq!(found, code, "{report}");
     report
 }
 
-fn exit_code_and_report(script: &str) -> (i32, Value) {
+fn exit_code_and_migration(script: &str) -> (i32, Value) {
     let scratch = Scratch::new();
     let server = scratch.server(script);
     let arguments = ["server", "migration", "--json", "--"];
@@ -47,7 +47,7 @@ fn rules(report: &Value) -> Vec<&str> {
 
 #[test]
 fn a_right_server_has_no_findings() {
-    let report = report(&script(&[], CALLS), 0);
+    let report = migration(&script(&[], CALLS), 0);
     assert_eq!(rules(&report), [""; 0], "{report}");
     assert_eq!(report["new_generation"], true);
     assert_eq!(report["old_generation"], "2025-11-25");
@@ -109,7 +109,7 @@ fn each_mistake_is_found_under_its_rule() {
             ),
         ),
     ] {
-        let (code, report) = exit_code_and_report(&script(&[&change], CALLS));
+        let (code, report) = exit_code_and_migration(&script(&[&change], CALLS));
         assert!(rules(&report).contains(&rule), "{rule}: {report}");
         let findings = report["findings"].as_array().unwrap();
         let has_error = findings.iter().any(|finding| finding["severity"] == "error");
@@ -120,12 +120,12 @@ fn each_mistake_is_found_under_its_rule() {
 #[test]
 fn state_in_the_process_is_found() {
     let calls = CALLS.replace("text: a}", "text: 'process ${pid}'}");
-    let report = report(&script(&[], &calls), 1);
+    let report = migration(&script(&[], &calls), 1);
     assert_eq!(report["findings"][0]["rule"], "instance-dependent", "{report}");
     assert_eq!(report["findings"][0]["tool"], "read_a");
     // An answer that differs by itself says nothing.
     let calls = CALLS.replace("text: a}", "text: 'call ${count}'}");
-    assert_eq!(rules(&self::report(&script(&[], &calls), 0)), [""; 0]);
+    assert_eq!(rules(&migration(&script(&[], &calls), 0)), [""; 0]);
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn generations_that_differ_are_found() {
         "{name: read_b, do: [",
         "{name: read_b, do: [{when: {request: {required: [_meta]}, otherwise: [{text: old}]}}, ",
     );
-    let report = report(&script(&[], &calls), 0);
+    let report = migration(&script(&[], &calls), 0);
     assert_eq!(rules(&report), ["generations-differ"], "{report}");
 }
 
@@ -153,7 +153,7 @@ fn asking(state: &str, accepts: &str) -> String {
 fn a_state_survives_and_cannot_be_forged() {
     let tools = TOOLS.replace("}]}}]", "}, {name: read_c, inputSchema: {type: object}}]}}]");
     let check = |state: &str, accepts: &str, code: i32| {
-        let report = report(&script(&[&tools], &asking(state, accepts)), code);
+        let report = migration(&script(&[&tools], &asking(state, accepts)), code);
         let states: Vec<String> = rules(&report)
             .into_iter()
             .filter(|rule| rule.starts_with("state-"))
@@ -196,7 +196,7 @@ fn headers_that_contradict_the_arguments_must_be_refused() {
 #[test]
 fn a_server_of_earlier_revisions_gets_a_list_of_what_is_left_to_do() {
     let script = "capabilities: {tools: {}, logging: {}, resources: {subscribe: true}}\ntools:\n  - {name: read_a}\n";
-    let report = report(script, 0);
+    let report = migration(script, 0);
     assert_eq!(report["new_generation"], false);
     let found = rules(&report);
     for rule in ["revision-not-spoken", "removed-feature", "deprecated-feature"] {

@@ -49,7 +49,12 @@ impl Scratch {
 
     /// The only report of the last run.
     pub(crate) fn report(&self) -> Value {
-        let document: Value = serde_json::from_str(&self.read("karat-report/report.json")).unwrap();
+        self.report_in("karat-report/report.json")
+    }
+
+    /// The first report of a file.
+    pub(crate) fn report_in(&self, name: &str) -> Value {
+        let document: Value = serde_json::from_str(&self.read(name)).unwrap();
         document["reports"][0].clone()
     }
 
@@ -116,9 +121,22 @@ impl Scratch {
     }
 }
 
-/// A metric of a report.
+/// A metric of a report, a slice or a control.
 pub(crate) fn metric<'a>(report: &'a Value, id: &str) -> &'a Value {
     with_id(&report["metrics"], id)
+}
+
+/// The value of a metric; none where it is undefined.
+pub(crate) fn value(report: &Value, id: &str) -> Option<f64> {
+    metric(report, id)["value"].as_f64()
+}
+
+/// A slice of a report, or all of it.
+pub(crate) fn slice<'a>(report: &'a Value, slice: Option<(&str, &str)>) -> &'a Value {
+    let Some((by, value)) = slice else { return report };
+    let mut slices = report["slices"].as_array().unwrap().iter();
+    let found = slices.find(|slice| slice["by"] == by && slice["value"] == value);
+    found.unwrap_or_else(|| panic!("no {by}={value}"))
 }
 
 /// An item of a report.
