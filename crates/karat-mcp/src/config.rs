@@ -105,6 +105,17 @@ impl Servers {
 
 /// Reads the servers of a file.
 ///
+/// ```
+/// use karat_mcp::config;
+///
+/// # let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("mcp.json");
+/// std::fs::write(&path, r#"{"mcpServers": {"notes": {"command": "notes-mcp"}}}"#)?;
+/// let servers = config::read(&path)?;
+/// assert_eq!(servers.names().collect::<Vec<_>>(), ["notes"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// If the file cannot be read, or is not JSON (comments and trailing commas aside), TOML or YAML with servers.
 pub fn read(path: &Path) -> Result<Servers, InputError> {
@@ -117,6 +128,18 @@ fn text_of(path: &Path) -> Result<String, InputError> {
 }
 
 /// As [`read`], for text in memory.
+///
+/// ```
+/// use std::path::Path;
+///
+/// use karat_mcp::config;
+///
+/// let text = "[mcp_servers.notes]\nurl = \"https://mcp.example.com/mcp\"\n";
+/// let servers = config::parse(Path::new("config.toml"), text)?;
+/// let url = servers.server("notes")?.url;
+/// assert_eq!(url.as_deref(), Some("https://mcp.example.com/mcp"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// As [`read`].

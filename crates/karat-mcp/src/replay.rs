@@ -334,6 +334,22 @@ pub async fn over_stdio(recording: Recording) {
 }
 
 /// Serves a recording over a pair of streams until `read` ends.
+///
+/// A request that is not in the recording is answered with the error [`NOT_RECORDED`].
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use karat_mcp::replay::{self, Recording};
+///
+/// let mut answers = Vec::new();
+/// let request = b"{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"tools/list\"}\n";
+/// let (mut ours, theirs) = tokio::io::duplex(1 << 10);
+/// let serving = replay::over(Recording::default(), &request[..], theirs);
+/// let reading = tokio::io::AsyncReadExt::read_to_end(&mut ours, &mut answers);
+/// tokio::join!(serving, reading).1?;
+/// assert!(String::from_utf8(answers)?.contains("-32001"));
+/// # Ok(()) }
+/// ```
 pub async fn over<R, W>(mut recording: Recording, read: R, write: W)
 where
     R: AsyncRead + Unpin + Send + 'static,

@@ -167,7 +167,16 @@ pub fn logins(server: Option<&str>) -> Result<Vec<Login>, StoreError> {
     Ok(found)
 }
 
-/// Removes a login that is kept.
+/// Removes a login that is kept. The server is not asked to revoke its tokens.
+///
+/// ```no_run
+/// use karat_mcp::auth;
+///
+/// if let Some(login) = auth::logins(Some("https://mcp.example.com/mcp"))?.first() {
+///     auth::logout(login)?;
+/// }
+/// # Ok::<(), auth::StoreError>(())
+/// ```
 ///
 /// # Errors
 /// If its file cannot be removed.

@@ -96,6 +96,30 @@ pub async fn over_stdio(offer: Offer, respond: impl Respond) -> Result<(), Serve
 
 /// Serves over a pair of streams until `read` ends.
 ///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use karat_mcp::serve::{self, Offer, ProtocolError, Respond};
+/// use karat_mcp::{Options, Session};
+/// use serde_json::{Value, json};
+///
+/// struct Empty;
+///
+/// impl Respond for Empty {
+///     async fn call(&self, _tool: &str, _arguments: &Value) -> Result<Value, ProtocolError> {
+///         Ok(json!({"content": []}))
+///     }
+/// }
+///
+/// let offer = Offer { name: "empty".to_owned(), ..Offer::default() };
+/// let (ours, theirs) = tokio::io::duplex(1 << 16);
+/// let (read, write) = tokio::io::split(theirs);
+/// tokio::spawn(serve::over(offer, Empty, read, write));
+/// let (read, write) = tokio::io::split(ours);
+/// let session = Session::over(read, write, None, &Options::default()).await?;
+/// assert_eq!(session.server().name, "empty");
+/// # Ok(()) }
+/// ```
+///
 /// # Errors
 /// If a definition of the offer is invalid.
 pub async fn over<R, W>(
