@@ -1,7 +1,7 @@
 """`karat check` in a real terminal: tmux at three widths, for each verdict.
 
 The captures are the blocks of docs/terminal.md, so the page shows what a user sees.
-`KARAT_CAPTURES=update tests/outputs/run` writes them again; look at the difference before you commit it.
+`./test update` writes them again; look at the difference before you commit it.
 """
 
 import os
