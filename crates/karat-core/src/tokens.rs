@@ -8,7 +8,7 @@
 pub const VOCABULARY: &str = "cl100k_base";
 
 /// A piece without a break is cut at this length: the time to count it grows with its square.
-const LONGEST_PIECE: usize = 4 << 10;
+const MAX_PIECE_BYTES: usize = 4 << 10;
 
 /// Loads the vocabulary: before answers are timed, so that the first of them does not pay for it.
 pub fn load() {
@@ -28,10 +28,10 @@ fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
         if text.is_empty() {
             return None;
         }
-        if text.len() <= LONGEST_PIECE {
+        if text.len() <= MAX_PIECE_BYTES {
             return Some(std::mem::take(&mut text));
         }
-        let end = text.floor_char_boundary(LONGEST_PIECE);
+        let end = text.floor_char_boundary(MAX_PIECE_BYTES);
         let bytes = text.as_bytes();
         let between = |at: &usize| {
             bytes[*at] == b' '

@@ -17,7 +17,7 @@ pub struct Time(pub Duration);
 
 impl Time {
     /// The longest time that is accepted.
-    pub const LONGEST: Time = Time::from_secs(86_400);
+    pub const MAX: Time = Time::from_secs(86_400);
 
     /// Returns a time of whole seconds.
     #[must_use]
@@ -41,7 +41,7 @@ impl Time {
     /// file, a number looks like one of the keys in milliseconds.
     ///
     /// # Errors
-    /// If it is not a time, or is longer than [`Time::LONGEST`].
+    /// If it is not a time, or is longer than [`Time::MAX`].
     pub fn parse_or_seconds(text: &str) -> Result<Time, String> {
         match text.trim().ends_with(|c: char| c.is_ascii_digit() || c == '.') {
             true => format!("{}s", text.trim()).parse(),
@@ -58,8 +58,8 @@ impl FromStr for Time {
             let number: f64 = text.trim().strip_suffix(unit)?.trim().parse().ok()?;
             Duration::try_from_secs_f64(number * seconds).ok().map(Time)
         });
-        time.filter(|time| *time <= Time::LONGEST).ok_or_else(|| {
-            let longest = Time::LONGEST;
+        time.filter(|time| *time <= Time::MAX).ok_or_else(|| {
+            let longest = Time::MAX;
             format!("{text:?}: write a time of at most {longest} such as 500ms, 30s or 2m")
         })
     }

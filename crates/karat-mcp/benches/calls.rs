@@ -27,10 +27,10 @@ const TICK_MICROSECONDS: f64 = 10_000.0;
 fn main() {
     println!("CPU time of this process per call, {CALLS} calls:");
     for (name, threads) in [("current thread", 0), ("two workers", 2)] {
-        for way in [Way::Lines, Way::Http] {
+        for transport in [Transport::Lines, Transport::Http] {
             for at_once in [1, 16, 64] {
-                let microseconds = cpu_per_call(way, threads, at_once);
-                println!("  {way:?}, {name}, {at_once:>2} at once: {microseconds:6.1} µs");
+                let microseconds = cpu_per_call(transport, threads, at_once);
+                println!("  {transport:?}, {name}, {at_once:>2} at once: {microseconds:6.1} µs");
             }
         }
     }
@@ -38,7 +38,7 @@ fn main() {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Way {
+enum Transport {
     Lines,
     Http,
 }
@@ -76,13 +76,13 @@ fn runtime(threads: usize) -> Runtime {
     builder.worker_threads(threads.max(1)).enable_all().build().unwrap()
 }
 
-async fn session(way: Way, http: &Http) -> Session {
-    let spec = match way {
-        Way::Lines => {
+async fn session(transport: Transport, http: &Http) -> Session {
+    let spec = match transport {
+        Transport::Lines => {
             let command = [find::test_server(), "-c", SCRIPT];
             ServerSpec::from_command(command.map(str::to_owned).to_vec())
         }
-        Way::Http => ServerSpec::from_url(&http.url),
+        Transport::Http => ServerSpec::from_url(&http.url),
     };
     Session::start(&spec, &Options::default()).await.unwrap()
 }
@@ -109,10 +109,10 @@ async fn calls(session: &Arc<Session>, count: u32, at_once: u32) {
     }
 }
 
-fn cpu_per_call(way: Way, threads: usize, at_once: u32) -> f64 {
+fn cpu_per_call(transport: Transport, threads: usize, at_once: u32) -> f64 {
     let http = http();
     let runtime = runtime(threads);
-    let session = Arc::new(runtime.block_on(session(way, &http)));
+    let session = Arc::new(runtime.block_on(session(transport, &http)));
     runtime.block_on(calls(&session, 1_000, at_once));
     let before = ticks();
     runtime.block_on(calls(&session, CALLS, at_once));
@@ -129,20 +129,20 @@ fn ticks() -> f64 {
     fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap()
 }
 
-fn one_call(bencher: divan::Bencher<'_, '_>, way: Way) {
+fn one_call(bencher: divan::Bencher<'_, '_>, transport: Transport) {
     let http = http();
     let runtime = runtime(0);
-    let session = runtime.block_on(session(way, &http));
+    let session = runtime.block_on(session(transport, &http));
     let given = arguments();
     bencher.bench_local(|| runtime.block_on(session.call("echo", &given)).unwrap());
 }
 
 #[divan::bench]
 fn over_lines(bencher: divan::Bencher<'_, '_>) {
-    one_call(bencher, Way::Lines);
+    one_call(bencher, Transport::Lines);
 }
 
 #[divan::bench]
 fn over_http(bencher: divan::Bencher<'_, '_>) {
-    one_call(bencher, Way::Http);
+    one_call(bencher, Transport::Http);
 }

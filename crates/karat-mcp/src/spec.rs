@@ -530,14 +530,16 @@ impl fmt::Display for ServerSpec {
 mod tests {
     use super::*;
 
-    fn words(words: &[&str]) -> Vec<String> {
-        words.iter().map(|word| (*word).to_owned()).collect()
+    fn strings(items: &[&str]) -> Vec<String> {
+        items.iter().map(|item| (*item).to_owned()).collect()
     }
 
     #[test]
     fn a_spec_has_either_a_command_or_a_url() {
-        let both =
-            ServerSpec { url: Some("http://x".into()), ..ServerSpec::from_command(words(&["a"])) };
+        let both = ServerSpec {
+            url: Some("http://x".into()),
+            ..ServerSpec::from_command(strings(&["a"]))
+        };
         assert!(both.transport().is_err());
         assert!(ServerSpec::default().transport().is_err());
         assert!(ServerSpec::from_command(vec![]).transport().is_err());
@@ -555,7 +557,7 @@ mod tests {
 
     #[test]
     fn keys_of_the_other_kind_of_server_are_refused() {
-        let command = || ServerSpec::from_command(words(&["a"]));
+        let command = || ServerSpec::from_command(strings(&["a"]));
         let url = || ServerSpec::from_url("http://x");
         let pair = || BTreeMap::from([("K".to_owned(), "v".to_owned())]);
         for (spec, key) in [
@@ -576,7 +578,7 @@ mod tests {
 
     #[test]
     fn a_spec_is_shown_without_secrets() {
-        let mut spec = ServerSpec::from_command(words(&[
+        let mut spec = ServerSpec::from_command(strings(&[
             "server",
             "--api-key",
             "hunter2hunter2",
@@ -600,7 +602,7 @@ mod tests {
 
     #[test]
     fn secrets_in_the_arguments_of_a_command_are_not_shown() {
-        let spec = ServerSpec::from_command(words(&[
+        let spec = ServerSpec::from_command(strings(&[
             "python3",
             "s.py",
             "--header",
@@ -623,7 +625,7 @@ mod tests {
 
     #[test]
     fn values_of_variables_are_secret_unless_they_describe_the_machine() {
-        let mut spec = ServerSpec::from_command(words(&["a", "${HOME}/x"]));
+        let mut spec = ServerSpec::from_command(strings(&["a", "${HOME}/x"]));
         spec.env.insert("DB".into(), "${DBCONN}".into());
         spec.env.insert("MODE".into(), "${MODE:-quick-and-dirty}".into());
         spec.env.insert("AUTH_ENABLED".into(), "true".into());
@@ -659,13 +661,13 @@ mod tests {
 
     #[test]
     fn roots_are_relative_to_the_project() {
-        let roots = Roots::List(words(&["data dir", "/abs", "file:///as/it/is", "${D}/x"]));
+        let roots = Roots::List(strings(&["data dir", "/abs", "file:///as/it/is", "${D}/x"]));
         let policies = Some(Policies { roots, ..Policies::default() });
-        let spec = ServerSpec { policies, ..ServerSpec::from_command(words(&["a"])) };
+        let spec = ServerSpec { policies, ..ServerSpec::from_command(strings(&["a"])) };
         let variable = |_: &str| Some("/d".to_owned());
         let resolved = spec.resolve_with(Some(Path::new("/p")), &variable).unwrap();
         let expected = ["file:///p/data%20dir", "file:///abs", "file:///as/it/is", "file:///d/x"];
-        assert_eq!(resolved.policies.unwrap().roots, Roots::List(words(&expected)));
+        assert_eq!(resolved.policies.unwrap().roots, Roots::List(strings(&expected)));
     }
 
     #[test]
@@ -685,7 +687,7 @@ mod tests {
     #[test]
     fn the_working_folder_is_relative_to_the_project() {
         let spec =
-            ServerSpec { cwd: Some("sub".into()), ..ServerSpec::from_command(words(&["a"])) };
+            ServerSpec { cwd: Some("sub".into()), ..ServerSpec::from_command(strings(&["a"])) };
         let Target::Stdio { folder, .. } = spec.resolve(Some(Path::new("/p"))).unwrap().target
         else {
             panic!("not stdio")
@@ -701,7 +703,7 @@ mod tests {
         let plain = Some(Isolation::by(Engine::None));
         let url = ServerSpec { isolate: plain, ..ServerSpec::from_url("http://x") };
         assert_eq!(url.transport(), Ok(TransportKind::Http));
-        let command = ServerSpec { isolate, ..ServerSpec::from_command(words(&["a"])) };
+        let command = ServerSpec { isolate, ..ServerSpec::from_command(strings(&["a"])) };
         assert_eq!(command.transport(), Ok(TransportKind::Stdio));
     }
 

@@ -11,7 +11,7 @@ use karat_core::finding::DataFinding;
 use crate::dataset::{Dataset, Query, Tool};
 use crate::engines::bm25::own_text;
 use crate::engines::terms::Stems;
-use crate::engines::words::words;
+use crate::engines::words::tokenize;
 
 /// Two descriptions that share so much of their word pairs are near-identical.
 const NEAR_IDENTICAL: f64 = 0.6;
@@ -113,7 +113,7 @@ fn near_identical(dataset: &Dataset, findings: &mut Vec<DataFinding>) {
 }
 
 fn word_pairs(text: &str) -> BTreeSet<(String, String)> {
-    let words = words(text);
+    let words = tokenize(text);
     words.windows(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect()
 }
 
@@ -157,7 +157,7 @@ fn overlap(
     findings: &mut Vec<DataFinding>,
 ) {
     let content = |text: &str| -> BTreeSet<String> {
-        words(text)
+        tokenize(text)
             .into_iter()
             .filter(|word| word.len() > 1 && !stop.contains(word.as_str()))
             .map(|word| stem(&word))

@@ -34,7 +34,7 @@ type Scores = [Option<f64>; JUDGED.len()];
 /// The number of random hits there that must be for their sum to be near enough to normal.
 const ENOUGH_HITS: f64 = 200.0;
 /// The most answers that are drawn for it.
-const MOST_SHUFFLES: u32 = 100_000;
+const MAX_SHUFFLES: u32 = 100_000;
 
 /// The significance at which an engine that is better without descriptions makes the harness doubtful.
 const DOUBT: f64 = 0.01;
@@ -118,8 +118,8 @@ fn rounds(chances: &[Chance]) -> u32 {
     if hits == 0.0 {
         return 1;
     }
-    let queries = u32::try_from(chances.len().max(1)).unwrap_or(MOST_SHUFFLES);
-    let most = (MOST_SHUFFLES / queries).max(1);
+    let queries = u32::try_from(chances.len().max(1)).unwrap_or(MAX_SHUFFLES);
+    let most = (MAX_SHUFFLES / queries).max(1);
     (1..most).find(|rounds| f64::from(*rounds) * hits >= ENOUGH_HITS).unwrap_or(most)
 }
 

@@ -83,7 +83,7 @@ pub fn judge(name: &str, entry: &Value) -> Vec<Finding> {
     let mut found = Found { server: name, findings: Vec::new() };
     let Some(entry) = entry.as_object() else { return found.findings };
     found.secrets(entry);
-    found.words(&words(entry));
+    found.check_command_line(&command_line(entry));
     found.approvals(entry);
     for key in ["url", "serverUrl", "httpUrl"] {
         if let Some(url) = entry.get(key).and_then(Value::as_str) {
@@ -94,7 +94,7 @@ pub fn judge(name: &str, entry: &Value) -> Vec<Finding> {
 }
 
 /// The command of a server as one list of words.
-fn words(entry: &Map<String, Value>) -> Vec<String> {
+fn command_line(entry: &Map<String, Value>) -> Vec<String> {
     let mut words = Vec::new();
     for key in ["command", "args"] {
         match entry.get(key) {
@@ -103,7 +103,7 @@ fn words(entry: &Map<String, Value>) -> Vec<String> {
                 words.extend(list.iter().filter_map(Value::as_str).map(str::to_owned));
             }
             // Zed has both in one object.
-            Some(Value::Object(inner)) => words.extend(self::words(&renamed(inner))),
+            Some(Value::Object(inner)) => words.extend(command_line(&renamed(inner))),
             _ => {}
         }
     }
@@ -166,7 +166,7 @@ impl Found<'_> {
         }
     }
 
-    fn words(&mut self, words: &[String]) {
+    fn check_command_line(&mut self, words: &[String]) {
         let home = std::env::var("HOME").unwrap_or_default();
         for (at, word) in words.iter().enumerate() {
             let place = format!("/args/{}", at.saturating_sub(1));

@@ -23,7 +23,7 @@ use crate::secrets;
 use crate::suite::relations::{Isolated, MAX_PAGES, Pages};
 use crate::suite::variables::{self, Changes, Scope};
 use crate::suite::{Case, Ending, Role, Step, Suite};
-use crate::system::{Made, Server, Target};
+use crate::system::{CompletedCall, Server, Target};
 
 /// The time between two looks at the notifications that have come.
 const LOOK: Duration = Duration::from_millis(5);
@@ -281,10 +281,10 @@ struct Place<'a> {
 async fn further_pages(
     place: &Place<'_>,
     pages: &Pages,
-    first: Made,
+    first: CompletedCall,
     attempt: &mut Attempt,
     values: &mut Scope,
-) -> Made {
+) -> CompletedCall {
     let Place { server, session, step, number } = *place;
     let mut made = first;
     for _ in 1..MAX_PAGES {

@@ -248,7 +248,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// The answer as text, before secrets are taken out.
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let start = |text: &str| text.chars().take(SHOWN_CHARS).collect::<String>();
         match self {
             Outcome::Result { result } => {

@@ -82,7 +82,7 @@ pub struct Server {
     setup: Vec<Arc<Step>>,
     session: Mutex<Option<Arc<Session>>>,
     variables: Mutex<Variables>,
-    /// Made from the spec, so the same for every session.
+    /// CompletedCall from the spec, so the same for every session.
     redactor: OnceLock<Redactor>,
     listed: Mutex<Listed>,
     restarts: AtomicU64,
@@ -228,7 +228,7 @@ impl Server {
                 Err(why) => Err(why),
             };
             let why = match made {
-                Ok(Made { called, .. }) => unmet(step, &called),
+                Ok(CompletedCall { called, .. }) => unmet(step, &called),
                 Err(why) => Some(why),
             };
             if let Some(why) = why {
@@ -261,7 +261,7 @@ impl Server {
         arguments: &Map<String, Value>,
     ) -> Result<(Outcome, Duration, String), StartError> {
         let (outcome, latency) = self.ask(Feature::Tool, tool, arguments).await?;
-        let words = self.redactor().hidden(outcome.words());
+        let words = self.redactor().hidden(outcome.describe());
         Ok((outcome, latency, words))
     }
 
@@ -449,7 +449,7 @@ impl Server {
         role: Role,
         number: usize,
         values: &mut Scope,
-    ) -> Result<Made, String> {
+    ) -> Result<CompletedCall, String> {
         let arguments = filled(step, values)?;
         let mut answered = self.answered(session, step, &arguments).await;
         if let Some(fresh) = self.after_expiry(session, &answered.sent.0).await {
@@ -466,7 +466,7 @@ impl Server {
         (role, number): (Role, usize),
         (arguments, answered): (Map<String, Value>, Answered),
         values: &mut Scope,
-    ) -> Made {
+    ) -> CompletedCall {
         let Answered { sent: (answered, latency), task, headers } = answered;
         let over = match &answered {
             Err(CallError::Timeout { .. }) => {
@@ -494,7 +494,7 @@ impl Server {
             task,
             violation: None,
         };
-        Made { called: self.without_secrets(called), over }
+        CompletedCall { called: self.without_secrets(called), over }
     }
 
     /// A call without secrets, as it is kept.
@@ -589,7 +589,7 @@ fn introduction(session: &Session) -> Value {
 }
 
 /// A call that was made.
-pub(crate) struct Made {
+pub(crate) struct CompletedCall {
     pub(crate) called: Called,
     /// True if the session is over: the server ended, or does not even answer a ping.
     pub(crate) over: bool,

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use karat_io::text::printable;
 
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 
 /// The program that opens an address or a file, as the platform has it.
 const USUAL: &str = match () {

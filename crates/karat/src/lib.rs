@@ -9,8 +9,8 @@ mod bundled;
 mod cli;
 mod commands;
 mod exit;
-mod face;
 mod project;
+mod terminal;
 mod version;
 mod work;
 
@@ -24,7 +24,7 @@ use crate::cli::{
     RetrievalArgs, RetrievalCommand, ScoreCommand, ServerCommand,
 };
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
@@ -35,10 +35,11 @@ pub fn main() -> ExitCode {
     karat_server::detect::install(commands::server::inspect);
     karat_mcp::auth::install_prompt(commands::server::show_prompt);
     let exit = ended(match version::is_asked_for(std::env::args_os()) {
-        true => face::printed(face::write_out(version::verbose().as_bytes())).map(|()| Exit::Pass),
+        true => terminal::printed(terminal::write_out(version::verbose().as_bytes()))
+            .map(|()| Exit::Pass),
         false => match cli::parse(std::env::args_os().collect()) {
             Ok((cli, hints)) => {
-                let terminal = Terminal::new(cli.face);
+                let terminal = Terminal::new(cli.global);
                 for hint in hints {
                     terminal.renamed(&hint.earlier, &hint.present);
                 }
@@ -58,14 +59,14 @@ fn answered(answer: &clap::Error) -> Result<Exit, Stop> {
     if answer.use_stderr() {
         return Ok(Exit::BadInput);
     }
-    face::printed(written).map(|()| Exit::Pass)
+    terminal::printed(written).map(|()| Exit::Pass)
 }
 
 /// The exit of a command, with its message if it ended early.
 fn ended(done: Result<Exit, Stop>) -> Exit {
     done.unwrap_or_else(|stop| {
         if !stop.message.is_empty() {
-            face::complain(&stop.message);
+            terminal::complain(&stop.message);
         }
         stop.exit
     })

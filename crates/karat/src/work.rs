@@ -14,7 +14,7 @@ use karat_io::process::{end_all, stop_signal};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::exit::{Exit, Stop};
-use crate::face::complain;
+use crate::terminal::complain;
 
 /// Enough to read from a system while asking it.
 const WORKERS: usize = 2;

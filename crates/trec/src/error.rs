@@ -107,9 +107,9 @@ pub enum LineProblem {
 
 /// Prepares text from a file for a message: quoted, control characters escaped, shortened.
 pub(super) fn quote(text: &[u8]) -> String {
-    const LONGEST: usize = 60;
+    const MAX_SHOWN_CHARS: usize = 60;
     let text = String::from_utf8_lossy(text);
-    match text.char_indices().nth(LONGEST) {
+    match text.char_indices().nth(MAX_SHOWN_CHARS) {
         Some((end, _)) => format!("{:?}…", &text[..end]),
         None => format!("{text:?}"),
     }

@@ -104,7 +104,7 @@ pub(super) fn with_baseline(
             return case.check(Verdict::Fail, reason).into();
         }
     };
-    let words = case.words(before, after);
+    let words = case.describe_values(before, after);
     let Some(delta) = case.paired.delta() else {
         let reason = format!("{words}: no item was scored both times, so a loss cannot be seen");
         return case.check(Verdict::Fail, reason).into();
@@ -176,7 +176,7 @@ impl Case<'_> {
     }
 
     /// The values, and those of the pairs where they tell something else.
-    fn words(&self, before: f64, after: f64) -> String {
+    fn describe_values(&self, before: f64, after: f64) -> String {
         let words = format!("{} {before:.4} → {after:.4}", self.against.id);
         match self.paired.means().filter(|_| self.paired.differs()) {
             None => words,

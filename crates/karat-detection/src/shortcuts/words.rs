@@ -11,7 +11,7 @@ const STEPS: usize = 200;
 /// The penalty on weights, relative to the sum of the losses.
 const PENALTY: f64 = 1.0;
 /// The most tokens of one entry.
-const LONGEST: usize = 4_000;
+const MAX_WORDS: usize = 4_000;
 
 /// 1 / (1 + e^-x).
 pub(super) fn logistic(x: f64) -> f64 {
@@ -25,7 +25,7 @@ pub(super) fn tokens(sample: &Sample) -> Vec<String> {
     let shown = serde_json::json!([server, tool, peers, before, result, instructions]);
     let mut words = Vec::new();
     read(&shown, &mut words);
-    words.truncate(LONGEST);
+    words.truncate(MAX_WORDS);
     let pairs: Vec<String> = words.windows(2).map(|pair| pair.join(" ")).collect();
     words.extend(pairs);
     words

@@ -133,13 +133,13 @@ struct Names<'a> {
     /// The batches that have results of a model.
     batches: BTreeMap<&'a str, BTreeSet<&'a str>>,
     /// The statements of the first file of a folder, by the folder.
-    stated: BTreeMap<&'a str, Stated<'a>>,
+    stated: BTreeMap<&'a str, RunProperties<'a>>,
     /// The models of the published tables.
     published: BTreeSet<String>,
 }
 
 /// The properties that the files of a folder share.
-struct Stated<'a> {
+struct RunProperties<'a> {
     model: Option<String>,
     /// True if verdicts are in `execution_result`, as in earlier files.
     nested: bool,
@@ -171,9 +171,9 @@ impl<'a> Names<'a> {
     fn check(&mut self, file: &'a File, result: &TaskResult) -> Result<(), ImportError> {
         let folder = file.name.rsplit_once('/').map_or("", |(folder, _)| folder);
         let nested = result.runs.values().any(|run| run.execution_result.is_some());
-        let said = || Stated { model: result.model.clone(), nested, file };
+        let said = || RunProperties { model: result.model.clone(), nested, file };
         let is_new = !self.stated.contains_key(folder);
-        let Stated { model, nested: known, file: first } =
+        let RunProperties { model, nested: known, file: first } =
             self.stated.entry(folder).or_insert_with(said);
         let first = input::name(&first.path);
         let unexpected = |expected: String, found: String| {
@@ -204,7 +204,7 @@ impl<'a> Names<'a> {
 
     /// Notes the folders that are named differently from their models.
     fn note(&self, writer: &mut Writer) {
-        let differs = |(folder, stated): (&&str, &Stated<'_>)| {
+        let differs = |(folder, stated): (&&str, &RunProperties<'_>)| {
             let name = folder.rsplit('/').next().unwrap_or_default();
             let model =
                 stated.model.as_deref().filter(|model| *model != name && !name.is_empty())?;

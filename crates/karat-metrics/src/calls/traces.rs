@@ -135,7 +135,7 @@ impl Reading {
 
 /// The number of calls of a block whose repetition is looked for: all lengths of a long run would take a
 /// time that grows with its square.
-const LONGEST_BLOCK: usize = 1_000;
+const MAX_BLOCK: usize = 1_000;
 
 /// Returns `true` if the calls contain a loop (`calls.loop`): the same call three times, or a block of
 /// at most 1,000 calls that is repeated at once.
@@ -160,7 +160,7 @@ pub fn has_loop(called: &[Call<'_>]) -> bool {
             return true;
         }
     }
-    let longest = (classes.len() / 2).min(LONGEST_BLOCK);
+    let longest = (classes.len() / 2).min(MAX_BLOCK);
     (2..=longest).any(|length| has_block(&classes, length))
 }
 

@@ -10,7 +10,7 @@ use crate::{Score, Undefined};
 const NO_POSITIVES: Undefined = Undefined("no positive entries");
 const NO_NEGATIVES: Undefined = Undefined("no negative entries");
 /// The most entries of a class: with as many of each, sums of counts and of pairs still fit.
-const MOST: u64 = u64::MAX / 2;
+const MAX_COUNT: u64 = u64::MAX / 2;
 const BAD_CEILING: Undefined =
     Undefined("a ceiling for the false-positive rate must be between 0 and 1");
 
@@ -202,12 +202,12 @@ impl Scores {
                 previous = threshold;
             }
         }
-        if positives.max(negatives) > MOST {
+        if positives.max(negatives) > MAX_COUNT {
             for step in &mut steps {
-                step.true_positives = step.true_positives.min(MOST);
-                step.false_positives = step.false_positives.min(MOST);
+                step.true_positives = step.true_positives.min(MAX_COUNT);
+                step.false_positives = step.false_positives.min(MAX_COUNT);
             }
-            (positives, negatives) = (positives.min(MOST), negatives.min(MOST));
+            (positives, negatives) = (positives.min(MAX_COUNT), negatives.min(MAX_COUNT));
         }
         let scores = Scores { steps, positives, negatives };
         if descending && previous != f64::NEG_INFINITY { scores } else { scores.in_order() }

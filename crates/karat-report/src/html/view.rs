@@ -39,7 +39,7 @@ pub(super) struct Page {
     facts: Vec<String>,
     cards: Vec<Card>,
     not_measured: Vec<NotMeasured>,
-    boards: Vec<Board>,
+    boards: Vec<LeaderboardView>,
     legend: Vec<Definition>,
 }
 
@@ -72,7 +72,7 @@ struct NotMeasured {
 
 /// Several systems on the same data.
 #[derive(Serialize)]
-struct Board {
+struct LeaderboardView {
     slug: String,
     title: String,
     figures: Vec<Figure>,
@@ -329,7 +329,7 @@ pub(super) fn page(check: &CheckReport, slugs: &[String]) -> Page {
             .leaderboards
             .iter()
             .enumerate()
-            .map(|(at, table)| Board {
+            .map(|(at, table)| LeaderboardView {
                 slug: format!("leaderboard-{}", at + 1),
                 title: match &table.slice {
                     Some(slice) => format!("{} ({slice}) on {}", table.metric, table.dataset.id),

@@ -13,7 +13,7 @@ use karat_io::input::{self, InputError, Limits};
 use model2vec_rs::model::StaticModel;
 
 use super::engine::Engine;
-use super::words::words;
+use super::words::tokenize;
 use crate::dataset::Tool;
 use crate::ranking::Ranked;
 use karat_core::error::EvalError;
@@ -100,7 +100,7 @@ fn load(folder: &Path) -> Result<(StaticModel, Digest), EvalError> {
 
 /// The text of a tool that is embedded. Names are split into words, as a person would read them.
 fn text(tool: &Tool) -> String {
-    let name = [words(&tool.server), words(&tool.tool)].concat().join(" ");
+    let name = [tokenize(&tool.server), tokenize(&tool.tool)].concat().join(" ");
     let title = tool.title.as_deref().unwrap_or_default();
     format!("{name}. {title} {}", tool.description)
 }

@@ -4,7 +4,7 @@
 //! in one piece (`parseHTMLPage` is `parse html page`). Letters of other scripts are words too.
 
 /// The words of a text, lower-cased, in order.
-pub(crate) fn words(text: &str) -> Vec<String> {
+pub(crate) fn tokenize(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for_each_word(text, |word| found.push(word.to_owned()));
     found
@@ -61,20 +61,20 @@ impl Class {
 
 #[cfg(test)]
 mod tests {
-    use super::words;
+    use super::tokenize;
 
     #[test]
     fn names_of_every_style_give_the_same_words() {
         for name in ["createIssue", "create_issue", "create-issue", "CreateIssue", "create issue"] {
-            assert_eq!(words(name), ["create", "issue"], "{name}");
+            assert_eq!(tokenize(name), ["create", "issue"], "{name}");
         }
     }
 
     #[test]
     fn acronyms_digits_and_other_scripts_are_words() {
-        assert_eq!(words("parseHTMLPage"), ["parse", "html", "page"]);
-        assert_eq!(words("s3GetObject"), ["s3", "get", "object"]);
-        assert_eq!(words("поиск файла 東京"), ["поиск", "файла", "東京"]);
-        assert!(words(" -- _ ").is_empty());
+        assert_eq!(tokenize("parseHTMLPage"), ["parse", "html", "page"]);
+        assert_eq!(tokenize("s3GetObject"), ["s3", "get", "object"]);
+        assert_eq!(tokenize("поиск файла 東京"), ["поиск", "файла", "東京"]);
+        assert!(tokenize(" -- _ ").is_empty());
     }
 }

@@ -20,7 +20,7 @@ use super::store::Origin;
 use super::{OURS, Package, Server, Snapshot};
 
 /// The part of a reason is kept.
-const LONGEST_REASON: usize = 500;
+const MAX_REASON_CHARS: usize = 500;
 
 /// A server to capture.
 #[derive(Clone, Debug)]
@@ -83,7 +83,7 @@ pub async fn capture(
         match kept {
             Ok((name, tools)) => progress(&name, Ok(tools)),
             Err(reason) => {
-                let reason = clip(&printable(&reason), LONGEST_REASON).into_owned();
+                let reason = clip(&printable(&reason), MAX_REASON_CHARS).into_owned();
                 progress(&shown, Err(&reason));
                 captured.failed.insert(shown, reason);
             }

@@ -75,13 +75,13 @@ pub enum Golden<'a> {
 /// The result of a freeze.
 pub enum Outcome {
     /// A new version was made.
-    Made(Box<Made>),
+    New(Box<NewVersion>),
     /// Definitions, queries and groups are those of the last version, so there is no new one.
     Same(Version),
 }
 
 /// A new version.
-pub struct Made {
+pub struct NewVersion {
     /// Its folder.
     pub folder: PathBuf,
     /// Its manifest.
@@ -165,7 +165,7 @@ pub fn next_version(
     Dataset::open(karat_core::dataset::DatasetFiles::Folder(made.path().to_owned()))
         .map_err(|error| carried_over(&error, made.path(), &folder))?;
     move_to(made, &folder)?;
-    Ok(Outcome::Made(Box::new(Made { folder, manifest, since })))
+    Ok(Outcome::New(Box::new(NewVersion { folder, manifest, since })))
 }
 
 impl Golden<'_> {
@@ -381,9 +381,9 @@ mod tests {
         assert_eq!(fs::read_dir(root.path().join("x")).unwrap().count(), 1);
     }
 
-    fn made(outcome: Result<Outcome, EvalError>) -> Made {
+    fn made(outcome: Result<Outcome, EvalError>) -> NewVersion {
         match outcome.unwrap() {
-            Outcome::Made(made) => *made,
+            Outcome::New(made) => *made,
             Outcome::Same(version) => panic!("the same as {version}"),
         }
     }

@@ -58,7 +58,7 @@ pub(super) struct Attempt {
 }
 
 /// The attempts through one parameter.
-pub(super) struct Way {
+pub(super) struct ParameterAttempts {
     /// None if the attack needs no parameter.
     pub(super) parameter: Option<Parameter>,
     pub(super) attempts: Vec<Attempt>,
@@ -73,7 +73,7 @@ pub(super) struct Way {
 /// The calls of an attack on one tool.
 pub(super) enum Plan {
     /// The attempts for each parameter that could carry it.
-    Through(Vec<Way>),
+    Through(Vec<ParameterAttempts>),
     /// Many plain calls at once.
     Flood(Map<String, Value>),
     /// It does not apply, with the reason.
@@ -126,8 +126,13 @@ impl Planner<'_> {
             }
             Technique::EnvPlain => {
                 let attempts = vec![self.plain()];
-                let way =
-                    Way { parameter: None, attempts, doubt: None, compares: false, is_run: false };
+                let way = ParameterAttempts {
+                    parameter: None,
+                    attempts,
+                    doubt: None,
+                    compares: false,
+                    is_run: false,
+                };
                 Plan::Through(vec![way])
             }
             Technique::HugeInput
@@ -176,7 +181,7 @@ impl Planner<'_> {
                 if !attempts.is_empty() {
                     let parameter = Some(parameter);
                     let (doubt, compares, is_run) = (None, false, true);
-                    found.push(Way { parameter, attempts, doubt, compares, is_run });
+                    found.push(ParameterAttempts { parameter, attempts, doubt, compares, is_run });
                     continue;
                 }
                 if !matches!(
@@ -205,7 +210,7 @@ impl Planner<'_> {
                 };
                 let compares = matches!(technique, Technique::Absolute | Technique::Traversal);
                 let (parameter, is_run) = (Some(parameter), false);
-                found.push(Way { parameter, attempts, doubt, compares, is_run });
+                found.push(ParameterAttempts { parameter, attempts, doubt, compares, is_run });
             }
         }
         match (found.is_empty(), purpose) {
@@ -427,7 +432,7 @@ mod tests {
         let attack = ATTACKS.iter().find(|attack| attack.id() == id).unwrap();
         match planner(&tool, &site, &known).plan(attack.technique) {
             Plan::Through(found) => {
-                let named = |way: Way| {
+                let named = |way: ParameterAttempts| {
                     (way.parameter.map(|one| one.name).unwrap_or_default(), way.attempts.len())
                 };
                 found.into_iter().map(named).collect()
@@ -491,7 +496,9 @@ mod tests {
             let Plan::Through(found) = planner(&tool, &site, &known).plan(attack.technique) else {
                 panic!("{id} does not apply")
             };
-            let of = |way: &&Way| way.parameter.as_ref().is_some_and(|one| one.name == "workdir");
+            let of = |way: &&ParameterAttempts| {
+                way.parameter.as_ref().is_some_and(|one| one.name == "workdir")
+            };
             found.iter().find(of).unwrap().doubt
         };
         assert_eq!(doubts("command", "absolute-path"), Some(RUNS_ANYTHING));

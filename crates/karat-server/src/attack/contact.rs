@@ -14,13 +14,13 @@ use karat_mcp::Definition;
 
 use super::attacks::Technique;
 use super::attempts::{Attempt, Plan, Planner, Proof};
+use super::failed_attempts::{Contacts, Doubt};
 use super::judgement::{CALLED, side_effect};
 use super::listener::Contact;
 use super::pages::{Page, Place};
 use super::result::AttackResult;
 use super::runner::AttackRunner;
 use super::target::AttackTarget;
-use super::tried::{Contacts, Doubt};
 use crate::probe::encodings::find_encoded;
 use crate::probe::live::CallResult;
 use crate::probe::reaction;

@@ -14,6 +14,7 @@ mod canary_site;
 mod config;
 mod contact;
 mod controls;
+mod failed_attempts;
 mod items;
 mod judgement;
 mod languages;
@@ -27,7 +28,6 @@ mod result;
 mod runner;
 mod score;
 mod target;
-mod tried;
 mod unproven;
 
 use std::collections::BTreeSet;
@@ -66,7 +66,7 @@ use crate::probe::known_inputs::Successes;
 use crate::probe::live::{self, LiveServer, Skipped};
 use crate::probe::stop::Deadline;
 use crate::probe::{self, Rule};
-use crate::suggest::inputs::Surroundings;
+use crate::suggest::inputs::KnownValues;
 use crate::system::Target;
 
 /// The time for a server to clean up that is ended with a call under way.
@@ -111,7 +111,7 @@ pub struct AttackSystem {
     unused: Vec<String>,
     config: Config,
     successes: Successes,
-    around: Surroundings,
+    around: KnownValues,
     /// The server for command lines.
     shown: ServerSpec,
     deadline: Deadline,
@@ -255,7 +255,7 @@ impl Evaluation for Attack {
         let (chosen, skipped) = live::choose(&tools, &config.tools, config.allow_destructive)?;
         let mut reference = live.reference(&tools);
         reference.settings.insert("flood".to_owned(), config.flood.to_string());
-        let mut around = live.surroundings(context.folder).await;
+        let mut around = live.known_values(context.folder).await;
         if are_given {
             around.folders =
                 roots.iter().filter_map(|root| std::path::absolute(root).ok()).collect();

@@ -11,21 +11,21 @@ use karat_mcp::{Definition, ServerSpec};
 use serde_json::{Map, Value};
 
 use super::attacks::{KnownAttack, Technique};
-use super::attempts::{Access, Attempt, Plan, Planner, Way};
+use super::attempts::{Access, Attempt, ParameterAttempts, Plan, Planner};
 use super::canary_site::CanarySite;
 use super::config::Config;
+use super::failed_attempts::FailedAttempts;
 use super::judgement::{is_held, is_overload, is_refused_as_invalid, proven, unanswered};
 use super::memory::{Memory, PlainCall};
 use super::result::AttackResult;
 use super::target::AttackTarget;
-use super::tried::Tried;
 use crate::observation::Outcome;
 use crate::probe::known_inputs::Successes;
 use crate::probe::live::{CallResult, Flooded, REBOUND_HOST, Rebound};
 use crate::probe::reaction::words_of;
 use crate::probe::replay;
 use crate::probe::stop::Deadline;
-use crate::suggest::inputs::Surroundings;
+use crate::suggest::inputs::KnownValues;
 
 /// The number of columns of arguments and answers in a report.
 const SHOWN: usize = 400;
@@ -39,7 +39,7 @@ pub(super) struct AttackRunner<'a, T> {
     pub(super) site: &'a CanarySite,
     pub(super) config: &'a Config,
     /// Inputs that have worked, and the place of the server; none if it is simulated.
-    pub(super) known: Option<(&'a Successes, &'a Surroundings)>,
+    pub(super) known: Option<(&'a Successes, &'a KnownValues)>,
     pub(super) access: Access,
     /// The server for command lines; none if nothing is shown.
     pub(super) shown: Option<&'a ServerSpec>,
@@ -165,12 +165,12 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
         tool: &Definition,
         technique: Technique,
         mut result: AttackResult,
-        way: &Way,
+        way: &ParameterAttempts,
     ) -> AttackResult {
         // Attempts that ended as the plain call did, which failed: something else may be to blame.
         let plain = self.known.and_then(|_| self.memory.plain.get(tool.name()));
         let failure = plain.and_then(PlainCall::failure);
-        let mut tried = Tried::default();
+        let mut tried = FailedAttempts::default();
         tried.contacts.since = self.site.listener.count();
         for attempt in &way.attempts {
             if self.is_over(&mut result) {

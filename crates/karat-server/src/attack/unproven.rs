@@ -6,13 +6,13 @@ use karat_mcp::Definition;
 use serde_json::{Map, Value};
 
 use super::attacks::Technique;
-use super::attempts::{Attempt, Way};
+use super::attempts::{Attempt, ParameterAttempts};
+use super::failed_attempts::FailedAttempts;
 use super::judgement::{failure_of, goes_there, is_refused_as_invalid, looks_at_files, unanswered};
 use super::memory::PlainCall;
 use super::result::{AttackResult, Unreached};
 use super::runner::AttackRunner;
 use super::target::AttackTarget;
-use super::tried::Tried;
 use crate::observation::Outcome;
 use crate::probe::destructive_tools::may_change;
 use crate::probe::live::CallResult;
@@ -36,8 +36,8 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
         &mut self,
         tool: &Definition,
         technique: Technique,
-        way: &Way,
-        tried: Tried<'_>,
+        way: &ParameterAttempts,
+        tried: FailedAttempts<'_>,
         mut result: AttackResult,
     ) -> AttackResult {
         if result.status == AttackStatus::Held {
@@ -75,8 +75,8 @@ impl<T: AttackTarget> AttackRunner<'_, T> {
         &mut self,
         tool: &Definition,
         technique: Technique,
-        way: &Way,
-        tried: &Tried<'_>,
+        way: &ParameterAttempts,
+        tried: &FailedAttempts<'_>,
         result: &AttackResult,
     ) -> Option<Objection> {
         let name = tool.name();

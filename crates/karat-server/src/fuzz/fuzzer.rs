@@ -35,7 +35,7 @@ use crate::probe::reaction::Reaction;
 use crate::probe::replay;
 use crate::probe::stop::Deadline;
 use crate::probe::{self, SECRET_NAME};
-use crate::suggest::inputs::Surroundings;
+use crate::suggest::inputs::KnownValues;
 
 /// The numbers of crashes and hangs after which a tool is given up.
 const MAX_CRASHES: u64 = 10;
@@ -63,7 +63,7 @@ pub struct Fuzzer {
     seed: u64,
     config: Config,
     successes: Successes,
-    around: Surroundings,
+    around: KnownValues,
     deadline: Deadline,
     timeouts: (u64, u64),
     is_late: AtomicBool,
@@ -101,7 +101,7 @@ impl Fuzzer {
         let tools = live.tools().await?;
         let (chosen, skipped) = live::choose(&tools, &config.tools, config.allow_destructive)?;
         let reference = live.reference(&tools);
-        let around = live.surroundings(context.folder).await;
+        let around = live.known_values(context.folder).await;
         let fuzzer = Fuzzer {
             successes: entry.data.successes.clone(),
             around,

@@ -501,9 +501,9 @@ impl Report {
         let before = self.findings.len();
         let mut tried = 0;
         for tool in tools.iter().filter(|tool| may_change(tool.raw()).is_none()).take(MAX_TOOLS) {
-            let around = inputs::Surroundings {
+            let around = inputs::KnownValues {
                 folders: inputs::folders_in(spec, std::path::Path::new(".")),
-                ..inputs::Surroundings::default()
+                ..inputs::KnownValues::default()
             };
             let calls = inputs::calls(tool.input_schema(), &settings.known, &around);
             let Some(arguments) = calls.into_iter().next() else { continue };
@@ -568,7 +568,7 @@ impl Report {
             if !is_http || may_change(tool.raw()).is_some() {
                 continue;
             }
-            let around = inputs::Surroundings::default();
+            let around = inputs::KnownValues::default();
             let calls = inputs::calls(tool.input_schema(), &settings.known, &around);
             let Some(arguments) = calls.into_iter().find(|call| call.contains_key(&parameter))
             else {
@@ -654,9 +654,9 @@ async fn succeeds(
     tool: &Definition,
     settings: &Settings,
 ) -> Option<(Map<String, Value>, Value)> {
-    let around = inputs::Surroundings {
+    let around = inputs::KnownValues {
         folders: inputs::folders_in(spec, std::path::Path::new(".")),
-        ..inputs::Surroundings::default()
+        ..inputs::KnownValues::default()
     };
     let calls = inputs::calls(tool.input_schema(), &settings.known, &around);
     for arguments in calls.into_iter().take(MAX_TRIES) {

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use super::destructive_tools::may_change;
 use super::reaction::Reaction;
 use crate::observation::Outcome;
-use crate::suggest::inputs::{self, Call, Surroundings};
+use crate::suggest::inputs::{self, Call, KnownValues};
 
 /// The number of recorded inputs of one tool, and of likely ones.
 const MAX_INPUTS: usize = 8;
@@ -94,7 +94,7 @@ impl Openings {
         tool: &Definition,
         successes: &Successes,
         set: &Map<String, Value>,
-        around: &Surroundings,
+        around: &KnownValues,
     ) -> Openings {
         let schema = tool.input_schema();
         let validator = schema.and_then(|schema| Compiled::new(schema).ok());
@@ -103,7 +103,7 @@ impl Openings {
             validator.as_ref().is_none_or(|validator| validator.check(&input).valid)
         };
         let recorded = successes.of(tool.name(), set).into_iter().filter(fits).collect();
-        let nothing = Surroundings::default();
+        let nothing = KnownValues::default();
         let around = if may_change(tool.raw()).is_some() { &nothing } else { around };
         let mut likely = inputs::calls(schema, set, around);
         likely.truncate(MAX_LIKELY);
@@ -184,7 +184,7 @@ mod tests {
         let first = |name: &str| {
             let tool = Definition::new(json!({"name": name, "inputSchema": schema})).unwrap();
             let resources = vec!["note://7".to_owned()];
-            let around = Surroundings { resources, ..Surroundings::default() };
+            let around = KnownValues { resources, ..KnownValues::default() };
             let openings = Openings::of(&tool, &Successes::default(), &Map::new(), &around);
             openings.likely[0]["uri"].clone()
         };

@@ -21,7 +21,7 @@ use super::destructive_tools::may_change;
 use super::encodings::find_encoded;
 use super::{check_known, reaction};
 use crate::observation::Outcome;
-use crate::suggest::inputs::{self, Surroundings};
+use crate::suggest::inputs::{self, KnownValues};
 use crate::suite;
 use crate::system::{Server, Target};
 
@@ -265,12 +265,12 @@ impl LiveServer {
     }
 
     /// Known facts about its place: the folders of its command, and its resources.
-    pub(crate) async fn surroundings(&self, folder: &Path) -> Surroundings {
+    pub(crate) async fn known_values(&self, folder: &Path) -> KnownValues {
         let folders = match self.server.target() {
             Target::Spec(spec) => inputs::folders_in(spec, folder),
             Target::Demo => Vec::new(),
         };
-        Surroundings { folders, resources: self.resources().await }
+        KnownValues { folders, resources: self.resources().await }
     }
 
     /// The URIs of its first resources. A list that cannot be read is ignored.

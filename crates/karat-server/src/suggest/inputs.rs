@@ -33,14 +33,14 @@ static EXAMPLE: LazyLock<Option<Regex>> = LazyLock::new(|| {
 
 /// Known facts about the place of a server: values for arguments are taken from it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Surroundings {
+pub(crate) struct KnownValues {
     /// The folders that it may read.
     pub(crate) folders: Vec<PathBuf>,
     /// The URIs of its resources.
     pub(crate) resources: Vec<String>,
 }
 
-impl Surroundings {
+impl KnownValues {
     /// The first file of a folder, the first folder and the first resource.
     fn values(&self) -> Values {
         Values {
@@ -91,7 +91,7 @@ fn arguments(spec: &ServerSpec) -> impl Iterator<Item = &str> {
 pub(crate) fn calls(
     schema: Option<&Value>,
     known: &Map<String, Value>,
-    around: &Surroundings,
+    around: &KnownValues,
 ) -> Vec<Call> {
     let validator = schema.and_then(|schema| Compiled::new(schema).ok());
     let valid = |call: &Call| {
@@ -235,7 +235,7 @@ mod tests {
             },
             "required": ["timezone", "unit", "land", "site", "n"],
         });
-        let calls = calls(Some(&schema), &Map::new(), &Surroundings::default());
+        let calls = calls(Some(&schema), &Map::new(), &KnownValues::default());
         assert_eq!(calls[0]["timezone"], "UTC");
         assert_eq!(calls[0]["unit"], "kelvin");
         assert_eq!(calls[0]["land"], "PL");
@@ -253,7 +253,7 @@ mod tests {
         });
         let first = |resources: &[&str]| {
             let resources = resources.iter().map(|uri| (*uri).to_owned()).collect();
-            let around = Surroundings { resources, ..Surroundings::default() };
+            let around = KnownValues { resources, ..KnownValues::default() };
             calls(Some(&schema), &Map::new(), &around)[0]["uri"].clone()
         };
         assert_eq!(first(&["note://7", "note://8"]), "note://7");
@@ -265,7 +265,7 @@ mod tests {
     fn a_call_has_no_long_text_unless_it_was_given() {
         let schema =
             json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]});
-        let around = Surroundings::default();
+        let around = KnownValues::default();
         let size = |known: &Map<String, Value>| {
             let calls = calls(Some(&schema), known, &around);
             calls.iter().map(|call| call["a"].as_str().unwrap().len()).max().unwrap()

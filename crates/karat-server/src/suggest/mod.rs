@@ -100,7 +100,7 @@ pub async fn suggest(
         settings.tools.is_empty() || settings.tools.iter().any(|name| name == tool.name())
     };
     let around =
-        inputs::Surroundings { folders: inputs::folders(spec), ..inputs::Surroundings::default() };
+        inputs::KnownValues { folders: inputs::folders(spec), ..inputs::KnownValues::default() };
     let mut read_only = 0;
     for tool in tools.iter().filter(chosen) {
         let calls = inputs::calls(tool.input_schema(), &settings.known, &around);
@@ -295,7 +295,7 @@ impl Writer {
     async fn prompts(
         &mut self,
         known: &Map<String, Value>,
-        around: &inputs::Surroundings,
+        around: &inputs::KnownValues,
     ) -> Result<Vec<Value>, EvalError> {
         let mut schemas = Vec::new();
         let found = self.listed("prompts", "prompts/list").await?;

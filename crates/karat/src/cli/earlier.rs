@@ -96,8 +96,8 @@ fn renew(arguments: &mut [OsString], refused: &Error) -> Option<(&'static Rename
     }
     let with_unit = number.as_ref().map(|number| format!("{number}{}", renamed.unit));
     let hint = Hint {
-        earlier: words(renamed.earlier, number.as_deref()),
-        present: words(renamed.present, with_unit.as_deref()),
+        earlier: with_value(renamed.earlier, number.as_deref()),
+        present: with_value(renamed.present, with_unit.as_deref()),
     };
     match (joined, with_unit) {
         (Some(value), with_unit) => {
@@ -114,7 +114,7 @@ fn renew(arguments: &mut [OsString], refused: &Error) -> Option<(&'static Rename
     Some((renamed, hint))
 }
 
-fn words(option: &str, value: Option<&str>) -> String {
+fn with_value(option: &str, value: Option<&str>) -> String {
     value.map_or_else(|| option.to_owned(), |value| format!("{option} {value}"))
 }
 

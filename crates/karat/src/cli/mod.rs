@@ -49,7 +49,7 @@ pub(crate) use target::*;
                         3 not measured, 4 inconclusive (only with --strict).")]
 pub(crate) struct Cli {
     #[command(flatten)]
-    pub(crate) face: GlobalArgs,
+    pub(crate) global: GlobalArgs,
     #[command(subcommand)]
     pub(crate) command: Command,
 }

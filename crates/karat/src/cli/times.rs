@@ -7,7 +7,7 @@ pub(super) const NONE: Time = Time::from_secs(0);
 pub(super) const MILLISECOND: Time = Time::from_millis(1);
 pub(super) const SECOND: Time = Time::from_secs(1);
 pub(super) const HOUR: Time = Time::from_secs(3_600);
-pub(super) const DAY: Time = Time::LONGEST;
+pub(super) const DAY: Time = Time::MAX;
 
 /// The parser of a time in a range.
 pub(super) fn time(min: Time, max: Time) -> impl Fn(&str) -> Result<Time, String> + Clone {

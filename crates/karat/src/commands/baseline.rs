@@ -14,8 +14,8 @@ use serde_json::json;
 use crate::cli::{BaselineArgs, BaselineShowArgs, CheckArgs};
 use crate::commands::measuring::{entry_path, located, measure, path_of, refuse_ambiguous, select};
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
 use crate::project::Choice;
+use crate::terminal::Terminal;
 
 /// Measures and accepts, without a word about it.
 pub(crate) fn record(arguments: &BaselineArgs, terminal: &Terminal) -> Result<(), Stop> {

@@ -19,8 +19,8 @@ use crate::cli::{CheckAllArgs, CheckArgs, Format};
 use crate::commands::measuring::{Measured, located, measure, path_of, select};
 use crate::commands::{merging, parquet, part, places};
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
 use crate::project::{self, Choice};
+use crate::terminal::Terminal;
 
 /// The origin of the answers.
 #[derive(Clone, Copy)]

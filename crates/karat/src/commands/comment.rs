@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::cli::CommentArgs;
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 
 /// Prints the comment for a report that `karat check` wrote.
 pub(crate) fn run(arguments: &CommentArgs, terminal: &Terminal) -> Result<Exit, Stop> {

@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::cli::CompareArgs;
 use crate::commands::measuring::entry_path;
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 
 /// The most items that are named in one line.
 const NAMED: usize = 5;

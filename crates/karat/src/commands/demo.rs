@@ -13,7 +13,7 @@ use karat_server::demo::{self, Demo};
 use crate::cli::{CheckAllArgs, CheckArgs, DemoArgs, TourArgs};
 use crate::commands::check;
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 use crate::work::runtime;
 
 /// The entries of the bundled project, as questions.

@@ -14,8 +14,8 @@ use super::{check, parquet};
 use crate::bundled::Embedded;
 use crate::cli::{DetectionRunArgs, VerdictsArgs};
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
 use crate::project;
+use crate::terminal::Terminal;
 
 /// Measures the entries of the project, or the scanner that the command line names.
 pub(crate) fn run(arguments: &DetectionRunArgs, terminal: &Terminal) -> Result<Exit, Stop> {

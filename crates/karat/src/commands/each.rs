@@ -13,7 +13,7 @@ use karat_report::terminal;
 
 use crate::commands::check;
 use crate::exit::{Exit, Stop};
-use crate::face::{Terminal, for_log, json_for_log};
+use crate::terminal::{Terminal, for_log, json_for_log};
 
 /// Applies gates to reports without a project, and shows them.
 pub(crate) fn conclude(

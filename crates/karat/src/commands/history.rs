@@ -16,8 +16,8 @@ use crate::cli::{
 };
 use crate::commands::{compare, parquet};
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
 use crate::project;
+use crate::terminal::Terminal;
 
 impl From<HistoryError> for Stop {
     fn from(error: HistoryError) -> Stop {

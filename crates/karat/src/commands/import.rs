@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::cli::ImportArgs;
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 
 pub(crate) fn run(arguments: &ImportArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     if arguments.list {

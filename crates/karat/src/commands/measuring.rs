@@ -11,8 +11,8 @@ use karat_core::report::{NotMeasured, Report};
 use crate::cli::CheckArgs;
 use crate::commands::places;
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
 use crate::project::Choice;
+use crate::terminal::Terminal;
 use crate::work::until_stopped;
 
 /// The project, and the arguments with its path.

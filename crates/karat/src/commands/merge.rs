@@ -4,7 +4,7 @@ use crate::cli::MergeArgs;
 use crate::commands::check::{self, Origin};
 use crate::commands::server::merge_loads;
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 
 /// Merges, gates, reports.
 pub(crate) fn run(arguments: &MergeArgs, terminal: &Terminal) -> Result<Exit, Stop> {

@@ -14,7 +14,7 @@ use crate::cli::CheckArgs;
 use crate::commands::measuring::{self, Measured};
 use crate::commands::places;
 use crate::exit::Stop;
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 use crate::work::until_stopped;
 
 /// Makes the reports of the planned entries from their parts. `labels` are all entries of the project:

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::cli::MetricsArgs;
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 
 /// Lists all metrics, or defines one.
 pub(crate) fn run(arguments: &MetricsArgs, terminal: &Terminal) -> Result<Exit, Stop> {

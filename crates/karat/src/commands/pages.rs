@@ -4,7 +4,7 @@ use clap::{Command, CommandFactory as _};
 
 use crate::cli::{Cli, CompletionsArgs};
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 
 /// Completions for a shell.
 pub(crate) fn completions(arguments: &CompletionsArgs, terminal: &Terminal) -> Result<Exit, Stop> {

@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::cli::CheckArgs;
 use crate::commands::{measuring, places};
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 use crate::work::until_stopped;
 
 /// The entries that a part has measured.

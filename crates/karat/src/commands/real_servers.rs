@@ -19,7 +19,7 @@ use super::corpus::{capture, verify};
 use crate::bundled;
 use crate::cli::RealServersArgs;
 use crate::exit::Stop;
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 
 /// The list, lock and queries that are taken where no folder is named.
 const BUNDLED: &str = "real-servers/v2";

@@ -24,8 +24,8 @@ use crate::commands::agent::score::policy;
 use crate::commands::server::target;
 use crate::commands::{check, each};
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
 use crate::project;
+use crate::terminal::Terminal;
 
 /// Scores recorded runs.
 pub(crate) fn score(arguments: &ResilienceScoreArgs, terminal: &Terminal) -> Result<Exit, Stop> {

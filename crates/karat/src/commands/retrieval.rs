@@ -16,7 +16,7 @@ use crate::bundled;
 use crate::cli::{ExportTrecArgs, FitnessArgs, RankingsArgs, ToolsArgs};
 use crate::commands::parquet;
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 
 /// The dataset that is measured on where none is named.
 const BUNDLED: &str = "bundled:tools/v1";

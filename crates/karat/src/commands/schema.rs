@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::cli::{Document, SchemaArgs};
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 
 const PROJECT: &str = include_str!("../../../../docs/project.md");
 const SERVER: &str = include_str!("../../../../docs/server.md");

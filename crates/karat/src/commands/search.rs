@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 use super::{check, real_servers, retrieval, server::target};
 use crate::cli::{CheckArgs, SearchArgs};
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
 use crate::project;
+use crate::terminal::Terminal;
 
 /// The place of the query in an address.
 const QUERY: &str = "{query}";

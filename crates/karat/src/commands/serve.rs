@@ -8,7 +8,7 @@ use super::history::{document, file};
 use crate::browser;
 use crate::cli::DashboardArgs;
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 use crate::work::runtime;
 
 /// Serves until Ctrl-C.

@@ -11,8 +11,8 @@ use karat_report::terminal::items;
 use crate::cli::{Format, ShowArgs};
 use crate::commands::measuring::entry_path;
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
 use crate::project::Choice;
+use crate::terminal::Terminal;
 
 /// Prints the items that were asked for.
 pub(crate) fn run(arguments: &ShowArgs, terminal: &Terminal) -> Result<Exit, Stop> {

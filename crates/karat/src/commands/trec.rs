@@ -10,7 +10,7 @@ use trec::{MeasureMeans, Options, QueryList, QueryScores, Summary};
 
 use crate::cli::TrecArgs;
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 
 /// Scores the files and prints the means, and with `--per-query` every query before them.
 pub(crate) fn score(arguments: &TrecArgs, terminal: &Terminal) -> Result<Exit, Stop> {

@@ -17,8 +17,8 @@ use crate::cli::{CheckAllArgs, CheckArgs};
 use crate::commands::check::{self, Kept};
 use crate::commands::measuring::{self, entry_path, path_of};
 use crate::exit::{Exit, Stop};
-use crate::face::{Terminal, complain};
 use crate::project::{self, Choice, History};
+use crate::terminal::{Terminal, complain};
 use crate::work::until_stopped;
 
 /// The time between two looks.

@@ -18,7 +18,7 @@ use crate::observation::Outcome;
 use crate::probe::known_inputs::Successes;
 use crate::probe::live::{CallResult, Flooded, Rebound};
 use crate::probe::stop::Deadline;
-use crate::suggest::inputs::Surroundings;
+use crate::suggest::inputs::KnownValues;
 
 /// A server whose tool gets the pages of addresses that contain `ours`, except metadata.
 struct Fetcher<'a> {
@@ -123,7 +123,7 @@ async fn attack(target: &impl Target, site: &CanarySite, ids: &[&str]) -> Vec<At
         target,
         site,
         config: &Config::default(),
-        known: Some((&Successes::default(), &Surroundings::default())),
+        known: Some((&Successes::default(), &KnownValues::default())),
         access: Access { is_local: true, has_loopback: true, has_secret: true },
         shown: None,
         deadline: Deadline::after(None),

@@ -16,7 +16,7 @@ use super::score::assignment;
 use super::{config, here};
 use crate::cli::AgentDiffArgs;
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 
 /// The number of tasks that are shown on a terminal; JSON has them all.
 const SHOWN: usize = 20;

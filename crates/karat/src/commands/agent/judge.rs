@@ -11,7 +11,7 @@ use karat_io::text::{count, printable};
 use super::{check_endpoint, config, here};
 use crate::cli::AgentJudgeArgs;
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 use crate::work::until_stopped;
 
 /// Collects the votes. There is no gate; without any vote the traces are not measured.

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::cli::AgentListenArgs;
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 use crate::work::runtime;
 
 /// Receives until Ctrl-C; nothing received is nothing measured.

@@ -15,7 +15,7 @@ use super::score::{gate as gate_of, named};
 use super::{config, here};
 use crate::cli::AgentScoreArgs;
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 
 /// Scores the files and prints the means, and with `--per-item` every trace before them.
 pub(super) fn score(arguments: &AgentScoreArgs, terminal: &Terminal) -> Result<Exit, Stop> {

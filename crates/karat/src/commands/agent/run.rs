@@ -18,8 +18,8 @@ use super::{check_endpoint, here};
 use crate::cli::{AgentRunArgs, LiveArgs, RunSetting};
 use crate::commands::{check, places};
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
 use crate::project;
+use crate::terminal::Terminal;
 
 /// The size of the pipe between the demo server and the agent.
 const PIPE_BYTES: usize = 1 << 16;

@@ -10,8 +10,8 @@ use super::{config, here, means};
 use crate::cli::{AgentScoreArgs, CheckArgs};
 use crate::commands::{check, parquet};
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
 use crate::project;
+use crate::terminal::Terminal;
 
 /// Scores the traces: with a report, or in one pass.
 pub(crate) fn score(arguments: &AgentScoreArgs, terminal: &Terminal) -> Result<Exit, Stop> {

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{config, here};
 use crate::cli::AgentSuggestArgs;
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 
 /// Writes the proposals, if there are any.
 pub(crate) fn suggest(arguments: &AgentSuggestArgs, terminal: &Terminal) -> Result<Exit, Stop> {

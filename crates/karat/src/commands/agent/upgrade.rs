@@ -18,7 +18,7 @@ use crate::cli::{AgentUpgradeArgs, CheckArgs};
 use crate::commands::measuring::measure;
 use crate::commands::places;
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 
 /// Compares two models; FAIL is exit code 1, and so is DRIFT with `--no-drift`.
 pub(crate) fn upgrade(arguments: &AgentUpgradeArgs, terminal: &Terminal) -> Result<Exit, Stop> {

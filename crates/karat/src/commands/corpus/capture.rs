@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use crate::cli::{CaptureArgs, TargetArgs};
 use crate::commands::server::target;
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 use crate::work::until_stopped;
 
 pub(super) fn run(arguments: &CaptureArgs, terminal: &Terminal) -> Result<Exit, Stop> {

@@ -15,7 +15,7 @@ use super::snapshot;
 use crate::bundled;
 use crate::cli::DiffArgs;
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 
 /// The way wide a shown value may be.
 const WIDTH: usize = 160;

@@ -11,24 +11,24 @@ use serde_json::json;
 
 use crate::cli::{FreezeArgs, UNSTATED};
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 
 pub(super) fn run(arguments: &FreezeArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    let words = words(arguments)?;
+    let origin = origin(arguments)?;
     match &arguments.into {
-        Some(dataset) => next_version(arguments, dataset, &words, terminal),
-        None => in_place(arguments, words, terminal),
+        Some(dataset) => next_version(arguments, dataset, &origin, terminal),
+        None => in_place(arguments, origin, terminal),
     }
 }
 
 /// The licence and the origin for the manifest.
-struct Words {
+struct Origin {
     licence: String,
     made: String,
 }
 
-/// Takes the options, and without them the words of the manifest.
-fn words(arguments: &FreezeArgs) -> Result<Words, Stop> {
+/// Takes the options, and without them the values of the manifest.
+fn origin(arguments: &FreezeArgs) -> Result<Origin, Stop> {
     let given = |option: &String| (option != UNSTATED).then(|| option.clone());
     let origins = origins(arguments);
     // A folder that is frozen again has the origin that it had; a new version has a new one.
@@ -36,7 +36,7 @@ fn words(arguments: &FreezeArgs) -> Result<Words, Stop> {
     let made = given(&arguments.made).or_else(|| before.map(|manifest| manifest.made.clone()));
     let licence = licence(arguments, given(&arguments.licence).as_ref(), &origins)?;
     let unstated = || UNSTATED.to_owned();
-    Ok(Words { licence: licence.unwrap_or_else(unstated), made: made.unwrap_or_else(unstated) })
+    Ok(Origin { licence: licence.unwrap_or_else(unstated), made: made.unwrap_or_else(unstated) })
 }
 
 /// The licence for the manifest, if one is stated. One that an import marked as restricted stays with
@@ -89,7 +89,7 @@ fn origins(arguments: &FreezeArgs) -> Vec<Manifest> {
 }
 
 /// Writes the manifest. A folder that is frozen with other content is refused: that is a new version.
-fn in_place(arguments: &FreezeArgs, words: Words, terminal: &Terminal) -> Result<Exit, Stop> {
+fn in_place(arguments: &FreezeArgs, origin: Origin, terminal: &Terminal) -> Result<Exit, Stop> {
     let folder = &arguments.folder;
     let part = |path: Option<&Path>| {
         path.and_then(|path| path.file_name()).map(|name| name.to_string_lossy().into_owned())
@@ -107,7 +107,7 @@ fn in_place(arguments: &FreezeArgs, words: Words, terminal: &Terminal) -> Result
             folder.display()
         ))
     })?;
-    let Words { licence, made } = words;
+    let Origin { licence, made } = origin;
     let meta = Meta { name, version, licence, made };
     if folder.join("golden").is_dir() && folder.join("tools").is_dir() {
         Dataset::check_folder(folder)?;
@@ -121,7 +121,7 @@ fn in_place(arguments: &FreezeArgs, words: Words, terminal: &Terminal) -> Result
 fn next_version(
     arguments: &FreezeArgs,
     dataset: &Path,
-    words: &Words,
+    origin: &Origin,
     terminal: &Terminal,
 ) -> Result<Exit, Stop> {
     let golden = match (&arguments.golden, arguments.without_golden) {
@@ -130,7 +130,7 @@ fn next_version(
         (None, false) => Golden::Previous,
     };
     let source = Source { snapshot: &arguments.folder, golden };
-    let outcome = store::next_version(dataset, &source, &words.licence, &words.made)?;
+    let outcome = store::next_version(dataset, &source, &origin.licence, &origin.made)?;
     match outcome {
         Outcome::Same(version) => {
             let message = format!(
@@ -146,7 +146,7 @@ fn next_version(
                 terminal.print(&format!("{}\n", printable(&message)))?;
             }
         }
-        Outcome::Made(made) => {
+        Outcome::New(made) => {
             let since = made.since.map_or(String::new(), |(version, diff)| {
                 format!(
                     "since {version}: {} added, {} removed, {} changed ({} reworded)\n",

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::cli::ImportCorpusArgs;
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 
 /// Reads everything, then writes `tools/` and `golden/`.
 pub(super) fn run(arguments: &ImportCorpusArgs, terminal: &Terminal) -> Result<Exit, Stop> {

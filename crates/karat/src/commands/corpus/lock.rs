@@ -7,7 +7,7 @@ use karat_retrieval::snapshot::lock::Lock;
 use super::snapshot;
 use crate::cli::LockArgs;
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 
 pub(super) fn run(arguments: &LockArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let snapshot = snapshot(&arguments.corpus)?;

@@ -17,7 +17,7 @@ use karat_retrieval::snapshot::Snapshot;
 use crate::bundled;
 use crate::cli::CorpusCommand;
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 
 /// Runs the subcommand.
 pub(crate) fn run(command: &CorpusCommand, terminal: &Terminal) -> Result<Exit, Stop> {

@@ -19,7 +19,7 @@ use super::{proxy, snapshot};
 use crate::bundled;
 use crate::cli::ServeArgs;
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 use crate::work::runtime;
 
 /// The version of a server without one.

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::snapshot;
 use crate::cli::VerifyArgs;
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 
 /// The findings in a dataset of any kind.
 struct Checked {

@@ -11,7 +11,7 @@ use super::serve::{announce, ended, path};
 use crate::bundled;
 use crate::cli::ServeArgs;
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 use crate::work::runtime;
 
 /// Serves one world over stdio, or one over HTTP.

@@ -10,10 +10,10 @@ use crate::commands::init::ci::builds_karat;
 use crate::commands::init::origin::Origin;
 use crate::commands::init::starters::Target;
 use crate::exit::Stop;
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 
 /// The longest answer that is read.
-const LONGEST: u64 = 1_000;
+const MAX_ANSWER_BYTES: u64 = 1_000;
 /// The number of times a question is asked.
 const TRIES: usize = 3;
 
@@ -163,7 +163,7 @@ fn answer<R>(
     for _ in 0..TRIES {
         terminal.print(&format!("[{usual}] "))?;
         let mut answer = String::new();
-        let read = io::stdin().lock().take(LONGEST).read_line(&mut answer);
+        let read = io::stdin().lock().take(MAX_ANSWER_BYTES).read_line(&mut answer);
         if !matches!(read, Ok(1..)) {
             break;
         }

@@ -22,7 +22,7 @@ use crate::commands::init::starters::{ATTRIBUTES, DATASET, IGNORE, SUITE, Target
 use crate::commands::server::suggest;
 use crate::commands::{baseline, schema};
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 
 /// A file to write.
 struct File {

@@ -11,7 +11,7 @@ use karat_io::text::printable;
 /// The kind of an address, for a message.
 const FORMS: &str = "https://…, ssh://… or git@HOST:PATH, with #REF for a tag, branch or commit";
 /// The longest address, and the longest name of a ref, that is written into a file.
-const LONGEST: usize = 1_000;
+const MAX_BYTES: usize = 1_000;
 
 /// A Karat that git can clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl Address {
         let wrong = |why: &str| Err(format!("{shown:?} {why}: {FORMS}"));
         // None of these means anything to a shell, to YAML in quotes or to an expression.
         let known = |c: char| c.is_ascii_alphanumeric() || "-._~/:@%+=,[]".contains(c);
-        if !address.chars().all(known) || address.len() > LONGEST {
+        if !address.chars().all(known) || address.len() > MAX_BYTES {
             return wrong("is too long or has invalid characters");
         }
         let (scheme, rest) = if let Some(rest) = address.strip_prefix("https://") {
@@ -127,7 +127,7 @@ fn without_user(address: &str) -> String {
 fn checked_reference(reference: &str) -> Result<String, String> {
     let known = |c: char| c.is_ascii_alphanumeric() || "-._/+".contains(c);
     let named = reference.starts_with(|c: char| c.is_ascii_alphanumeric());
-    if named && reference.chars().all(known) && reference.len() <= LONGEST {
+    if named && reference.chars().all(known) && reference.len() <= MAX_BYTES {
         return Ok(reference.to_owned());
     }
     Err(format!("#{} is not the name of a tag, branch or commit", printable(reference)))

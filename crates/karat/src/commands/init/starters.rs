@@ -203,12 +203,12 @@ impl Target {
     }
 
     /// As the words of a command line of Karat that is run in the folder of the project.
-    pub(super) fn words(&self) -> Vec<String> {
+    pub(super) fn arguments(&self) -> Vec<String> {
         let cwd = match self {
             Target::Demo => None,
             Target::Own(own) => own.cwd.as_deref(),
         };
-        self.words_in(cwd)
+        self.arguments_in(cwd)
     }
 
     /// As the words of a command line of Karat that is run at the root of the repository, in which the
@@ -220,12 +220,12 @@ impl Target {
             }
             _ => PathBuf::new(),
         };
-        self.words_in(
+        self.arguments_in(
             Some(&folder).filter(|folder| !folder.as_os_str().is_empty()).map(PathBuf::as_path),
         )
     }
 
-    fn words_in(&self, cwd: Option<&Path>) -> Vec<String> {
+    fn arguments_in(&self, cwd: Option<&Path>) -> Vec<String> {
         let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
         let Target::Own(own) = self else { return owned(&["--", "karat", "demo-server"]) };
         let ServerSpec { command, url, env, headers, .. } = &own.spec;
@@ -253,7 +253,9 @@ impl Target {
     pub(super) fn spec(&self) -> ServerSpec {
         match self {
             Target::Own(own) => ServerSpec { cwd: own.cwd.clone(), ..own.spec.clone() },
-            Target::Demo => ServerSpec::from_command(self.words().into_iter().skip(1).collect()),
+            Target::Demo => {
+                ServerSpec::from_command(self.arguments().into_iter().skip(1).collect())
+            }
         }
     }
 
@@ -469,7 +471,7 @@ fn measuring(files: Vec<(&'static str, String)>, own: &Target) -> Vec<(&'static 
 
 /// A template with the server filled in; filled-in text is not expanded again.
 fn filled(text: &str, own: &Target) -> String {
-    let parts = text.split("SERVER").map(|part| part.replace("TARGET", &shell(&own.words())));
+    let parts = text.split("SERVER").map(|part| part.replace("TARGET", &shell(&own.arguments())));
     parts.collect::<Vec<_>>().join(&own.toml())
 }
 

@@ -12,7 +12,7 @@ use super::probing;
 use super::recording::Recording;
 use crate::cli::{AttackArgs, AttackClass};
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 
 /// Attacks a server.
 pub(crate) fn attack(arguments: &AttackArgs, terminal: &Terminal) -> Result<Exit, Stop> {

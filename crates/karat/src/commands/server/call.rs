@@ -11,7 +11,7 @@ use super::recording::Recording;
 use super::target;
 use crate::cli::CallArgs;
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 use crate::work::until_stopped;
 
 /// Makes the call and prints its answer. A result with `isError` and a protocol error are answers too;

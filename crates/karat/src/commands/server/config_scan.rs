@@ -14,7 +14,7 @@ use serde_json::json;
 use super::probing;
 use crate::cli::ScanArgs;
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 
 /// Judges the entries of a file.
 pub(super) fn of_file(

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::{suggest, target};
 use crate::cli::{DistilArgs, ServerRecordArgs};
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 use crate::work::until_stopped;
 
 /// The time that a server at an address has for the answer to a client.

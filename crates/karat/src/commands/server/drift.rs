@@ -23,7 +23,7 @@ use super::recording::Recording;
 use super::{detectors, lint, probing, target};
 use crate::cli::DriftArgs;
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 use crate::work::until_stopped;
 
 const SCHEMA: &str = "karat.definitions/1";

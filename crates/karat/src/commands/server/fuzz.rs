@@ -8,7 +8,7 @@ use super::probing;
 use super::recording::Recording;
 use crate::cli::FuzzArgs;
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 
 /// Fuzzes a server.
 pub(crate) fn fuzz(arguments: &FuzzArgs, terminal: &Terminal) -> Result<Exit, Stop> {

@@ -16,7 +16,7 @@ use super::recording::Recording;
 use super::{detectors, probing, target};
 use crate::cli::{FailOn, LintArgs};
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 use crate::work::until_stopped;
 
 /// The number of findings of one rule on one tool that become one line.

@@ -17,7 +17,7 @@ use crate::bundled::Embedded;
 use crate::cli::{CheckArgs, LoadArgs};
 use crate::commands::check;
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 use crate::work::until_stopped_on_one_thread;
 
 /// The bytes at the start of a file that identify it, and the largest part.

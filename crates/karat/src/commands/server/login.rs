@@ -13,7 +13,7 @@ use super::target;
 use crate::browser;
 use crate::cli::{Color, GlobalArgs, LoginArgs, LogoutArgs};
 use crate::exit::{Exit, Stop};
-use crate::face::{Terminal, for_log};
+use crate::terminal::{Terminal, for_log};
 use crate::work::until_stopped;
 
 /// Set if addresses are to be opened in the browser.
@@ -24,8 +24,8 @@ pub(crate) fn show_prompt(prompt: &Prompt) {
     let _ = writeln!(std::io::stderr(), "{}", for_log(&printable(&prompt.to_string())));
     if let (Some(()), Prompt::Browser { url } | Prompt::Device { url, .. }) = (OPENS.get(), prompt)
     {
-        let face = GlobalArgs { quiet: false, verbose: false, json: false, color: Color::Never };
-        browser::open(OsStr::new(url), &Terminal::new(face));
+        let options = GlobalArgs { quiet: false, verbose: false, json: false, color: Color::Never };
+        browser::open(OsStr::new(url), &Terminal::new(options));
     }
 }
 

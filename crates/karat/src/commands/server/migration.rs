@@ -14,7 +14,7 @@ use super::recording::Recording;
 use super::{probing, target};
 use crate::cli::MigrationArgs;
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 use crate::work::until_stopped;
 
 /// Checks a server and prints the report.

@@ -23,7 +23,7 @@ use crate::bundled::Embedded;
 use crate::cli::{FailOn, Format, ProbeArgs};
 use crate::commands::check;
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 use crate::work::until_stopped_twice;
 
 /// The exit code after an interrupt.

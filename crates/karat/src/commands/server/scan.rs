@@ -23,7 +23,7 @@ use super::recording::Recording;
 use super::{config_scan, detectors, lint, probing, target};
 use crate::cli::{ScanArgs, TargetArgs};
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 use crate::work::until_stopped;
 
 /// The number of findings of lint that are listed in full.

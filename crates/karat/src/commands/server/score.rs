@@ -11,8 +11,8 @@ use super::{lint, test};
 use crate::cli::{CheckArgs, ServerScoreArgs};
 use crate::commands::check;
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
 use crate::project;
+use crate::terminal::Terminal;
 
 /// Judges the answers. Every case must pass, as in a run.
 pub(crate) fn score(arguments: &ServerScoreArgs, terminal: &Terminal) -> Result<Exit, Stop> {

@@ -15,7 +15,7 @@ use super::recording::Recording;
 use super::{call, probing, target};
 use crate::cli::{ProposeArgs, SuggestArgs};
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 use crate::work::until_stopped;
 
 /// The time that a call may take while a project is begun.

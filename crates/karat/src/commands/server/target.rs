@@ -18,7 +18,7 @@ use crate::cli::{
     Auth, AuthArgs, Isolate, IsolationArgs, PolicyArgs, ReachArgs, TargetArgs, Transport,
 };
 use crate::exit::Stop;
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 
 /// Prints remarks on the conduct of the servers of these options, where no report does.
 pub(crate) fn say_remarks(terminal: &Terminal, options: &Options) {

@@ -19,8 +19,8 @@ use super::target;
 use crate::cli::{CheckArgs, ServerTestArgs};
 use crate::commands::check;
 use crate::exit::{Exit, Stop};
-use crate::face::Terminal;
 use crate::project;
+use crate::terminal::Terminal;
 
 /// Runs the suite. Every case must pass.
 pub(crate) fn test(arguments: &ServerTestArgs, terminal: &Terminal) -> Result<Exit, Stop> {

@@ -5,7 +5,7 @@ use crate::observation::Outcome;
 
 /// The attempts that proved nothing.
 #[derive(Default)]
-pub(super) struct Tried<'a> {
+pub(super) struct FailedAttempts<'a> {
     pub(super) answers: Vec<(&'a Attempt, Outcome)>,
     /// True if one was not refused as invalid.
     pub(super) is_accepted: bool,

@@ -22,27 +22,27 @@ use crate::exit::Stop;
 
 /// The terminal that all commands print to.
 pub(crate) struct Terminal {
-    face: GlobalArgs,
+    options: GlobalArgs,
 }
 
 impl Terminal {
-    pub(crate) fn new(face: GlobalArgs) -> Terminal {
-        Terminal { face }
+    pub(crate) fn new(options: GlobalArgs) -> Terminal {
+        Terminal { options }
     }
 
     /// Returns whether `--json` was given.
     pub(crate) fn json(&self) -> bool {
-        self.face.json
+        self.options.json
     }
 
     /// Returns whether `--quiet` was given.
     pub(crate) fn quiet(&self) -> bool {
-        self.face.quiet
+        self.options.quiet
     }
 
     /// Returns whether `--verbose` was given.
     pub(crate) fn verbose(&self) -> bool {
-        self.face.verbose
+        self.options.verbose
     }
 
     /// The appearance of output: as wide as the terminal, or as COLUMNS says, or 100 columns.
@@ -58,7 +58,7 @@ impl Terminal {
 
     /// Returns whether stdout takes colours.
     pub(crate) fn colors(&self) -> bool {
-        match self.face.color {
+        match self.options.color {
             Color::Always => true,
             Color::Never => false,
             Color::Auto => {
@@ -101,7 +101,7 @@ impl Terminal {
 
     /// Prints a message to stderr, unless `--quiet` was given.
     pub(crate) fn say(&self, text: &str) {
-        if !self.face.quiet {
+        if !self.options.quiet {
             let _ = writeln!(io::stderr(), "{}", for_log(text));
         }
     }
@@ -116,7 +116,7 @@ impl Terminal {
     /// Shows the progress of a run.
     pub(crate) fn progress(&self, what: &str) -> Progress {
         let what = for_log(&printable(what)).into_owned();
-        if self.face.quiet {
+        if self.options.quiet {
             return Progress { what, show: Show::Nothing };
         }
         let watched = io::stderr().is_terminal() && std::env::var_os("CI").is_none();
