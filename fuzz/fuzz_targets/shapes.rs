@@ -14,7 +14,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let paths = std::slice::from_ref(&path);
     let Ok(formats) = recognize(paths, format) else { return };
     let files = TraceFiles { files: paths, formats: &formats, metrics: &metrics };
-    let source = TraceSource { files, tasks: None, max_bad: 1.0, prices: None };
+    let source = TraceSource { files, tasks: None, max_malformed: 1.0, prices: None };
     let threads = std::num::NonZero::new(1);
     let _ = streaming::score(&source, &tools, threads, &mut |item| {
         for (id, score) in item.values() {

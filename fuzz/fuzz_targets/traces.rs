@@ -20,7 +20,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
             formats: &[format],
             metrics: &metrics,
         };
-        let source = TraceSource { files, tasks: None, max_bad: 0.0, prices: None };
+        let source = TraceSource { files, tasks: None, max_malformed: 0.0, prices: None };
         let threads = std::num::NonZero::new(1);
         let _ = streaming::score(&source, &Tools::default(), threads, &mut |item| {
             let fits = |score: Option<f64>| score.is_none_or(|score| (0.0..=1.0).contains(&score));

@@ -70,7 +70,7 @@ export function otherPages(cwd) {
   return {
     load: page(cwd, "load.html", ["server", "load", "--tool", "echo", "--input", '{"text":"hi"}', "--duration", "2s", "--warm-up", "5", "--", ...demo]),
     attack: page(cwd, "attack.html", ["server", "attack", "--tool", "read_file_unsafe", "--tool", "read_file_safe", "--", ...demo, "--vulnerable"]),
-    fuzz: page(cwd, "fuzz.html", ["server", "fuzz", "--tool", "trace_unsafe", "--cases", "10", "--", ...demo, "--vulnerable"]),
+    fuzz: page(cwd, "fuzz.html", ["server", "fuzz", "--tool", "trace_unsafe", "--inputs", "10", "--", ...demo, "--vulnerable"]),
     diff: page(cwd, "diff.html", ["agent", "diff", "before.jsonl", "after.jsonl"]),
     // The last one: it makes the folder a project.
     outcomes: judgedElsewhere(cwd, [
@@ -127,7 +127,7 @@ export function hostilePages(cwd) {
   return {
     suite: page(cwd, "suite.html", ["server", "test", "suite.json", "--out", "suite"]),
     load: page(cwd, "load.html", ["server", "load", "--tool", tool, "--count", "60", "--warm-up", "0", "--", ...server]),
-    fuzz: page(cwd, "fuzz.html", ["server", "fuzz", "--tool", tool, "--cases", "8", "--", ...server]),
+    fuzz: page(cwd, "fuzz.html", ["server", "fuzz", "--tool", tool, "--inputs", "8", "--", ...server]),
     attack: page(cwd, "attack.html", ["server", "attack", "--tool", tool, "--", ...server]),
     traces: page(cwd, "traces.html", ["agent", "score", "after.jsonl", "--before", "before.jsonl"]),
     diff: page(cwd, "diff.html", ["agent", "diff", "before.jsonl", "after.jsonl"]),
@@ -140,13 +140,13 @@ export function hostilePages(cwd) {
 }
 
 /** A retrieval project over these tools and queries. */
-export function retrieval(cwd, tools, queries, { name = "search", system = { builtin: "bm25" }, maxErrors = 0, limit = 10 } = {}) {
+export function retrieval(cwd, tools, queries, { name = "search", system = { builtin: "bm25" }, maxErrors = 0, results = 10 } = {}) {
   writeFileSync(join(cwd, "tools.json"), JSON.stringify({ version: "v1", tools }));
   writeFileSync(join(cwd, "golden.json"), JSON.stringify({ corpus_version: "v1", queries }));
   const value = system.builtin ? `{ builtin = "bm25" }` : `{ command = ${JSON.stringify(system.command)} }`;
   writeFileSync(join(cwd, "karat.toml"), [
     "[[retrieval]]", `name = ${JSON.stringify(name)}`, `corpus = "tools.json"`, `golden = "golden.json"`,
-    `system = ${value}`, `limit = ${limit}`, "[retrieval.gate]", `max_errors = ${maxErrors.toFixed(2)}`, "",
+    `system = ${value}`, `results = ${results}`, "[retrieval.gate]", `max_errors = ${maxErrors.toFixed(2)}`, "",
   ].join("\n"));
 }
 
@@ -222,7 +222,7 @@ export function largeRetrieval(cwd, items) {
       query: `${pick(["please", "I need to", "can you", "how do I"], 13)} ${words(right.tool)} ${pick(DETAILS, 17)} ${at} in the ${at % 4 ? vendor + " " : ""}${area}`,
     };
   });
-  retrieval(cwd, tools, queries, { limit: 20 });
+  retrieval(cwd, tools, queries, { results: 20 });
 }
 
 /** A detection project with this many entries of some 300 characters. */

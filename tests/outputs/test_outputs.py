@@ -143,7 +143,7 @@ class Sarif(Scratch):
         server = ["--", KARAT, "demo-server", "--vulnerable"]
         path = self.folder / "fuzz.sarif"
         tools = ["--tool", "count_unsafe", "--tool", "emoji_unsafe", "--tool", "misshapen"]
-        self.karat("server", "fuzz", "--cases", "40", *tools, "--sarif", path, *server, code=1)
+        self.karat("server", "fuzz", "--inputs", "40", *tools, "--sarif", path, *server, code=1)
         self.taken(path, 2)
         path = self.folder / "attack.sarif"
         tools = ["--tool", "settings_unsafe", "--tool", "read_file_unsafe"]

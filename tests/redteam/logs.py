@@ -87,7 +87,7 @@ def files():
 COMMANDS_RUN = [
     *(["server", *words, "--", "python3", "hostile.py"] for words in (
         ["lint"], ["scan"], ["test", "suite.yaml"], ["test", "suite.yaml", "-v"], ["call", "--tool", "t"], ["call", "--tool", "::error::x"],
-        ["fuzz", "--cases", "5"], ["attack"], ["load", "--tool", "t", "--count", "20"], ["suggest"],
+        ["fuzz", "--inputs", "5"], ["attack"], ["load", "--tool", "t", "--count", "20"], ["suggest"],
     )),
     ["server", "test", "badsuite.yaml", "--", "python3", "hostile.py"],
     ["server", "lint", "--", "python3", "dies.py"],

@@ -28,7 +28,7 @@ pub struct TraceSource<'a> {
     /// The tasks, for traces that have no expectation of their own.
     pub tasks: Option<&'a Tasks>,
     /// The share of records that may be bad.
-    pub max_bad: f64,
+    pub max_malformed: f64,
     /// The prices of models, for runs whose cost was not recorded.
     pub prices: Option<&'a Prices>,
 }
@@ -163,7 +163,7 @@ impl<'a> Intake<'a> {
     /// # Errors
     /// If no record may be bad.
     pub(crate) fn bad(&mut self, file: usize, bad: Bad) -> Result<(), EvalError> {
-        if self.source.max_bad <= 0.0 {
+        if self.source.max_malformed <= 0.0 {
             let message = format!("{} ({})", bad.message, bad.class);
             return Err(in_line(self.path(file), bad.line, message));
         }
@@ -254,12 +254,12 @@ impl<'a> Intake<'a> {
         let bad: u64 = self.stats.bad.values().sum();
         let all = self.stats.runs + bad;
         if let Some((file, first)) = &self.first_bad
-            && bad as f64 / all as f64 > self.source.max_bad
+            && bad as f64 / all as f64 > self.source.max_malformed
         {
             let classes: Vec<String> =
                 self.stats.bad.iter().map(|(class, count)| format!("{class} {count}")).collect();
             let message = format!(
-                "{bad} of {all} records are bad ({}), more than --max-bad allows; first: {}",
+                "{bad} of {all} records are bad ({}), more than --max-malformed allows; first: {}",
                 classes.join(", "),
                 first.message
             );

@@ -68,8 +68,10 @@ impl TraceSet {
             paths.iter().map(|path| dataset.files().label(path.as_str())).collect();
         let formats = vec![TraceFormat::Native; labels.len()];
         let files = TraceFiles { files: &labels, formats: &formats, metrics: &[] };
-        let mut intake =
-            Intake::new(TraceSource { files, tasks: None, max_bad: 0.0, prices: None }, usize::MAX);
+        let mut intake = Intake::new(
+            TraceSource { files, tasks: None, max_malformed: 0.0, prices: None },
+            usize::MAX,
+        );
         let mut traces = Vec::new();
         for (file, path) in paths.into_iter().enumerate() {
             let bytes = dataset.bytes(path, &Limits::default())?;

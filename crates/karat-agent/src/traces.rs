@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use karat_core::dataset::DatasetFiles;
 use karat_core::error::EvalError;
 use karat_core::evaluation::{
-    Common, Entry, Evaluation, NeverAsked, Observations, Questions, RunContext, Scored, Start,
+    Common, Entry, Evaluation, NeverAsked, Observations, Questions, RenamedKey, RunContext, Scored,
+    Start,
 };
 use karat_core::journal::Entry as Outcome;
 use karat_core::kind::Kind;
@@ -54,7 +55,7 @@ pub struct Config {
     /// The prices of models, for runs whose cost was not recorded.
     pub prices: Option<PathBuf>,
     /// The share of records that may be bad.
-    pub max_bad: f64,
+    pub max_malformed: f64,
 }
 
 /// Everything that an entry names, read.
@@ -141,10 +142,10 @@ impl Config {
         let files = self.files(root);
         let formats = recognize(&files, self.format)?;
         let files = TraceFiles { files: &files, formats: &formats, metrics };
-        let max_bad = self.max_bad;
+        let max_malformed = self.max_malformed;
         let prices = self.load_prices(root)?;
         let (tasks, prices) = (tasks.as_ref(), prices.as_ref());
-        let found = read(&TraceSource { files, tasks, max_bad, prices })?;
+        let found = read(&TraceSource { files, tasks, max_malformed, prices })?;
         Ok((found, formats))
     }
 
@@ -219,6 +220,7 @@ impl Evaluation for Traces {
     const KIND: Kind = Kind::Traces;
     const TABLE: &'static str = "agent";
     const TAKES: &'static [&'static str] = &[];
+    const RENAMED: &'static [RenamedKey] = &[RenamedKey::new(&["max_bad"], &["max_malformed"])];
     const ITEMS: &'static str = "runs";
 
     type Config = Config;
@@ -227,9 +229,9 @@ impl Evaluation for Traces {
     type Facts = ();
 
     fn check(config: &Config, _: &mut Common) -> Result<(), EvalError> {
-        match (0.0..=1.0).contains(&config.max_bad) {
+        match (0.0..=1.0).contains(&config.max_malformed) {
             true => Ok(()),
-            false => Err(EvalError::config("`max_bad` must be between 0 and 1")),
+            false => Err(EvalError::config("`max_malformed` must be between 0 and 1")),
         }
     }
 

@@ -66,7 +66,7 @@ pub struct Config {
     pub within: Tolerances,
     /// The share of records that may be bad.
     #[serde(default)]
-    pub max_bad: f64,
+    pub max_malformed: f64,
 }
 
 /// Two runs of the same tasks.
@@ -100,8 +100,12 @@ impl Evaluation for Trajectories {
             let files = std::slice::from_ref(&file);
             let formats = recognize(files, config.format)?;
             let files = TraceFiles { files, formats: &formats, metrics: &[] };
-            let source =
-                TraceSource { files, tasks: tasks.as_ref(), max_bad: config.max_bad, prices: None };
+            let source = TraceSource {
+                files,
+                tasks: tasks.as_ref(),
+                max_malformed: config.max_malformed,
+                prices: None,
+            };
             Ok::<_, EvalError>(TraceSet::read(&source)?.traces)
         };
         Ok(RunPair { before: read(&config.before)?, after: read(&config.after)? })

@@ -75,7 +75,7 @@ impl Default for Common {
 /// The keys of [`Common`] that every entry takes.
 pub(crate) const KEYS: &[&str] = &["name", "seed", "baseline", "gate"];
 /// The keys of [`Common`] that an evaluation takes only if it lists them in [`Evaluation::TAKES`].
-pub(crate) const OPTIONAL_KEYS: &[&str] =
+pub const OPTIONAL_KEYS: &[&str] =
     &["runs", "concurrency", "timeout_ms", "start_timeout_ms", "retries", "backoff_ms"];
 
 impl Common {
@@ -126,6 +126,34 @@ impl Common {
             ));
         }
         self.gate.validate().map_err(EvalError::config)
+    }
+}
+
+/// A key of an entry that had another name or place. The earlier one works for one release, with a hint.
+pub struct RenamedKey {
+    /// The keys that lead to it, and itself.
+    pub earlier: &'static [&'static str],
+    /// The same today.
+    pub present: &'static [&'static str],
+    /// The unit of its number, which the present value names; empty if the value is the same.
+    pub unit: &'static str,
+}
+
+impl RenamedKey {
+    /// A key whose value is the same.
+    pub const fn new(
+        earlier: &'static [&'static str],
+        present: &'static [&'static str],
+    ) -> RenamedKey {
+        RenamedKey { earlier, present, unit: "" }
+    }
+
+    /// A key that was a number of seconds and is a time with its unit.
+    pub const fn seconds(
+        earlier: &'static [&'static str],
+        present: &'static [&'static str],
+    ) -> RenamedKey {
+        RenamedKey { earlier, present, unit: "s" }
     }
 }
 
@@ -236,10 +264,14 @@ pub trait Evaluation: Sized + Send + Sync + 'static {
     const KIND: Kind;
     /// Its table in karat.toml: `retrieval` for `[[retrieval]]`.
     const TABLE: &'static str;
-    /// The `OPTIONAL_KEYS` that its entries take.
+    /// The [`OPTIONAL_KEYS`] that its entries take.
     const TAKES: &'static [&'static str];
-    /// The `OPTIONAL_KEYS` that are keys of its `Config`, with a meaning of their own.
+    /// The [`OPTIONAL_KEYS`] that are keys of its `Config`, with a meaning of their own.
     const OWNS: &'static [&'static str] = &[];
+    /// The `start_timeout_ms` of an entry that does not say it.
+    const START_TIMEOUT_MS: u64 = 30_000;
+    /// The keys of its entries that had another name or place.
+    const RENAMED: &'static [RenamedKey] = &[];
     /// The word for its items in messages, in the plural.
     const ITEMS: &'static str;
     /// The word for what items share, in the plural.

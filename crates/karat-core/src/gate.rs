@@ -141,7 +141,7 @@ pub enum GateError {
     },
     /// The baseline was measured in another way.
     #[error(
-        "gate: {} cannot be compared with the baseline: {reason}; restore `limit`, gate a metric with a \
+        "gate: {} cannot be compared with the baseline: {reason}; restore `results`, gate a metric with a \
          smaller cutoff, or accept the present scores with `karat baseline update`",
         printable(id)
     )]

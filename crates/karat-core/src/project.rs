@@ -18,7 +18,9 @@ use crate::baseline::Baseline;
 use crate::compare::SliceKey;
 use crate::dataset::{Contents, Dataset, DatasetFiles, Digest, canonical};
 use crate::error::EvalError;
-use crate::evaluation::{Common, Computes, Entry, Evaluation, KEYS, OPTIONAL_KEYS, RunContext};
+use crate::evaluation::{
+    Common, Computes, Entry, Evaluation, KEYS, OPTIONAL_KEYS, RenamedKey, RunContext,
+};
 use crate::gate::{GateError, Policy};
 use crate::kind::{self, Kind};
 use crate::partition::Partition;
@@ -379,20 +381,59 @@ impl GateLines {
 /// The evaluations that a project can have entries of.
 #[derive(Default)]
 pub struct Registry {
-    tables: Vec<(&'static str, Make)>,
+    tables: Vec<Registered>,
+}
+
+/// An evaluation in the registry.
+struct Registered {
+    table: &'static str,
+    make: Make,
+    renamed: &'static [RenamedKey],
+}
+
+impl Registered {
+    /// Takes its entries out of a project file, with the present names of their keys. Adds the earlier names
+    /// that were used to `hints`.
+    fn entries<'a>(
+        &self,
+        document: &mut TomlTable<'a>,
+        hints: &mut Vec<EarlierKey>,
+    ) -> Result<Vec<TomlTable<'a>>, InputError> {
+        let mut entries = document.tables(self.table)?;
+        for entry in &mut entries {
+            for RenamedKey { earlier, present, unit } in self.renamed {
+                let Some((line, text)) = entry.rename(earlier, present, unit) else { continue };
+                let value = text.map(|text| format!(" = {text:?}")).unwrap_or_default();
+                let (earlier, present) = (earlier.join("."), present.join(".") + &value);
+                hints.push(EarlierKey { line, earlier, present });
+            }
+        }
+        Ok(entries)
+    }
+}
+
+/// An earlier name of a key in a project file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EarlierKey {
+    /// The line.
+    pub line: u64,
+    /// The key with those that lead to it.
+    pub earlier: String,
+    /// The same today, with its value if that changes too.
+    pub present: String,
 }
 
 impl Registry {
     /// Adds an evaluation. This is the line that a new one needs.
     #[must_use]
     pub fn with<E: Evaluation>(mut self) -> Registry {
-        self.tables.push((E::TABLE, make::<E>));
+        self.tables.push(Registered { table: E::TABLE, make: make::<E>, renamed: E::RENAMED });
         self
     }
 
     /// The names of the tables.
     pub(crate) fn tables(&self) -> impl Iterator<Item = &'static str> {
-        self.tables.iter().map(|(table, _)| *table)
+        self.tables.iter().map(|registered| registered.table)
     }
 }
 
@@ -423,7 +464,11 @@ pub fn read_entry<E: Evaluation>(
         let known: Vec<&str> = KEYS.iter().chain(E::TAKES).copied().collect();
         return Err(table.unknown_key(key, &known));
     }
-    let common = table.split(taken).into_type()?;
+    let own_start = table.keys().any(|key| key == "start_timeout_ms");
+    let mut common: Common = table.split(taken).into_type()?;
+    if !own_start {
+        common.start_timeout_ms = E::START_TIMEOUT_MS;
+    }
     let own: Vec<String> = table.keys().map(str::to_owned).collect();
     match table.into_type() {
         Ok(config) => Ok((common, config)),
@@ -487,6 +532,8 @@ pub struct Project<'a> {
     pub root: Root<'a>,
     /// Its entries, in the order of the evaluations, then of the file.
     pub entries: Vec<Planned>,
+    /// The earlier names of keys in it.
+    pub hints: Vec<EarlierKey>,
 }
 
 /// The treatment of baselines that do not exist.
@@ -579,9 +626,9 @@ impl<'a> Project<'a> {
         baselines: Baselines,
     ) -> Result<Project<'a>, ProjectError> {
         let mut document = TomlTable::parse(path, text)?;
-        let mut lists = Vec::new();
-        for (table, make) in &registry.tables {
-            lists.push((document.tables(table)?, *make));
+        let (mut lists, mut hints) = (Vec::new(), Vec::new());
+        for registered in &registry.tables {
+            lists.push((registered.entries(&mut document, &mut hints)?, registered.make));
         }
         let Settings { name, .. } = rest(document, &registry.tables().collect::<Vec<_>>())?;
         let mut entries: Vec<Located> = Vec::new();
@@ -604,7 +651,7 @@ impl<'a> Project<'a> {
             .zip(digests(path, text, registry)?)
             .map(|(located, settings)| planned(&root, path, located, Some(settings), baselines))
             .collect::<Result<_, _>>()?;
-        Ok(Project { name, root, entries })
+        Ok(Project { name, root, entries, hints })
     }
 
     /// The files and folders that the project is measured with.
@@ -633,8 +680,8 @@ impl<'a> Project<'a> {
 fn digests(path: &Path, text: &str, registry: &Registry) -> Result<Vec<Digest>, InputError> {
     let mut document = TomlTable::parse(path, text)?;
     let mut digests = Vec::new();
-    for table in registry.tables() {
-        for mut entry in document.tables(table)? {
+    for registered in &registry.tables {
+        for mut entry in registered.entries(&mut document, &mut Vec::new())? {
             entry.split(|key| ["gate", "baseline"].contains(&key));
             let settings: serde_json::Value = entry.into_type()?;
             digests.push(canonical::digest(&settings));

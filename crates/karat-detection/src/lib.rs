@@ -25,10 +25,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use karat_core::adapter::mcp;
 use karat_core::dataset::Contents;
 use karat_core::error::EvalError;
 use karat_core::evaluation::{
-    self, Common, Computes, Entry, Evaluation, Observations, Questions, RunContext, Scored, Start,
+    self, Common, Computes, Entry, Evaluation, OPTIONAL_KEYS, Observations, Questions, RenamedKey,
+    RunContext, Scored, Start,
 };
 use karat_core::journal::{Entry as Outcome, Outcome as Kept};
 use karat_core::kind::Kind;
@@ -76,8 +78,9 @@ pub struct Facts {
 impl Evaluation for Detection {
     const KIND: Kind = Kind::Verdicts;
     const TABLE: &'static str = "detection";
-    const TAKES: &'static [&'static str] =
-        &["runs", "concurrency", "timeout_ms", "retries", "backoff_ms"];
+    const TAKES: &'static [&'static str] = OPTIONAL_KEYS;
+    const START_TIMEOUT_MS: u64 = mcp::START_TIMEOUT_MS;
+    const RENAMED: &'static [RenamedKey] = &[mcp::EARLIER_START_TIMEOUT];
     const ITEMS: &'static str = "entries";
     const GROUPS: &'static str = "servers";
 
@@ -138,8 +141,7 @@ impl Evaluation for Detection {
             resume: context.resume,
             progress: context.progress.as_ref(),
         };
-        let (folder, timeout) = (context.folder, common.timeout());
-        let started = config.system.start(data, folder, common.runs, timeout, &surroundings);
+        let started = config.system.start(data, context.folder, common, &surroundings);
         let reference = config.system.reference()?;
         Ok(Start::Live { system: Arc::new(started.await?), reference })
     }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use karat_core::adapter::{describe_command, program};
+use karat_core::evaluation::Common;
 use karat_core::report::SystemRef;
 use karat_core::run::System;
 use karat_detectors as detectors;
@@ -163,8 +164,8 @@ impl SystemConfig {
         self.command.is_some() || self.http.is_some() || self.mcp.is_some()
     }
 
-    /// Builds or starts it. `folder` is where paths start and commands run, `timeout` how long an answer
-    /// may take; a batch command is run to its end, in its `surroundings`.
+    /// Builds or starts it. `folder` is where paths start and commands run, `common` has the time limits; a
+    /// batch command is run to its end, in its `surroundings`.
     ///
     /// # Errors
     /// If a file cannot be read or a program does not do its work.
@@ -172,25 +173,24 @@ impl SystemConfig {
         &self,
         dataset: &Dataset,
         folder: &Path,
-        runs: u32,
-        timeout: Duration,
+        common: &Common,
         surroundings: &BatchContext<'_>,
     ) -> Result<Scanner, EvalError> {
         if let Some(name) = &self.builtin {
             return Ok(Scanner::Builtin(Builtin::new(name)));
         }
         if let Some(rules) = &self.yara {
-            return start_yara(&folder.join(rules), timeout);
+            return start_yara(&folder.join(rules), common.timeout());
         }
         if let Some(path) = &self.verdicts {
             return Ok(Scanner::Verdicts(Verdicts::load(&folder.join(path), dataset)?));
         }
         if let Some(http) = &self.http {
-            let made = HttpScanner::new(http, folder, timeout)?;
+            let made = HttpScanner::new(http, folder, common.timeout())?;
             return Ok(Scanner::Http(Box::new(made)));
         }
         if let Some(mcp) = &self.mcp {
-            let started = McpScanner::start(mcp, folder, timeout).await?;
+            let started = McpScanner::start(mcp, folder, common).await?;
             return Ok(Scanner::Mcp(Box::new(started)));
         }
         let program = |command: &[String]| {
@@ -199,7 +199,8 @@ impl SystemConfig {
         };
         if let Some(batch) = &self.batch {
             let (started, decide) = (program(&batch.command)?, &self.decision.detectors);
-            let done = Batch::run(batch, &started, dataset, decide, runs, surroundings).await?;
+            let done =
+                Batch::run(batch, &started, dataset, decide, common.runs, surroundings).await?;
             return Ok(Scanner::Batch(done));
         }
         let (program, redactor) = program(self.command.as_deref().unwrap_or_default())?;

@@ -4,15 +4,15 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// The units with their names, the largest first.
 const UNITS: [(&str, f64); 6] =
     [("h", 3.6e3), ("m", 60.0), ("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("µs", 1e-6)];
 
 /// A time that is written with its unit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Time(pub Duration);
 
 impl Time {
@@ -73,6 +73,12 @@ impl TryFrom<String> for Time {
     }
 }
 
+impl From<Time> for String {
+    fn from(time: Time) -> String {
+        time.to_string()
+    }
+}
+
 /// With the largest unit that gives a whole number; the parser reads it back.
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -130,6 +136,8 @@ mod tests {
         fn a_time_that_is_shown_can_be_read(micros in 0_u64..=86_400_000_000) {
             let time = Time(Duration::from_micros(micros));
             prop_assert_eq!(time.to_string().parse(), Ok(time));
+            let written = serde_json::to_string(&time).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Time>(&written).unwrap(), time);
         }
     }
 }

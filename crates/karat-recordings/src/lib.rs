@@ -13,7 +13,7 @@ mod refusal;
 mod run;
 mod store;
 
-pub use read::{Filter, Format, Reader, Recordings, is_added_in_1_2, read, read_whole};
+pub use read::{Filter, Format, Reader, Recordings, is_added_in_1_2, read, read_all, read_whole};
 pub use refusal::declines;
 pub use run::Run;
 pub use store::Runs;

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use karat_core::error::EvalError;
 use karat_io::input::{self, InputError, Limits, Lines, Member, members};
@@ -141,7 +141,20 @@ pub struct Recordings {
 /// # Errors
 /// If a file is not a run in this format, or there is none.
 pub fn read(path: &Path, format: Format, filter: &Filter) -> Result<Recordings, EvalError> {
-    read_with(Reader::new(path, format, filter)?)
+    read_with(Reader::new(path, format, filter)?, [path])
+}
+
+/// The same of several places.
+///
+/// # Errors
+/// If a file is not a run in this format, or a place has none.
+pub fn read_all(
+    paths: &[PathBuf],
+    format: Format,
+    filter: &Filter,
+) -> Result<Recordings, EvalError> {
+    let Some(first) = paths.first() else { return Ok(Recordings::default()) };
+    read_with(Reader::new(first, format, filter)?, paths.iter().map(PathBuf::as_path))
 }
 
 /// The same with every transcript, whatever the size: the calls of runs are made again.
@@ -150,26 +163,15 @@ pub fn read(path: &Path, format: Format, filter: &Filter) -> Result<Recordings, 
 /// If a file is not a run in this format, or there is none.
 pub fn read_whole(path: &Path, format: Format) -> Result<Recordings, EvalError> {
     let filter = Filter::default();
-    read_with(Reader { most_bytes: usize::MAX, ..Reader::new(path, format, &filter)? })
+    let reader = Reader { most_bytes: usize::MAX, ..Reader::new(path, format, &filter)? };
+    read_with(reader, [path])
 }
 
-fn read_with(mut reader: Reader<'_>) -> Result<Recordings, EvalError> {
-    let Reader { path, format, .. } = reader;
-    let unread = RefCell::new(None);
-    let wanted = |name: &str| {
-        let reads = format.reads(name);
-        if !reads {
-            unread.borrow_mut().get_or_insert_with(|| name.to_owned());
-        }
-        reads
-    };
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    // Lines are read one at a time, so files of them can have any size.
-    match format == Format::Native && (path.is_dir() || format.reads(&name)) {
-        true => reader.native_place(path, &wanted, 0)?,
-        false => members(path, &LIMITS, wanted, |member| reader.member(&member))?,
-    }
-    reader.unread = unread.into_inner();
+fn read_with<'a>(
+    mut reader: Reader<'a>,
+    places: impl IntoIterator<Item = &'a Path>,
+) -> Result<Recordings, EvalError> {
+    places.into_iter().try_for_each(|place| reader.place(place))?;
     reader.finish()
 }
 
@@ -189,7 +191,10 @@ fn check_known(
 
 /// Reads recorded runs from members that the caller finds.
 pub struct Reader<'a> {
+    /// The place that is read now.
     path: &'a Path,
+    /// All places.
+    places: Vec<&'a Path>,
     format: Format,
     filter: &'a Filter,
     recordings: Recordings,
@@ -206,8 +211,6 @@ pub struct Reader<'a> {
     pipelines: BTreeSet<String>,
     /// A file that is not a run.
     other: Option<String>,
-    /// A file whose name is not that of a run.
-    unread: Option<String>,
     /// Transcripts that were kept, by pipeline and attack.
     transcripts: BTreeMap<(String, Option<String>), usize>,
     /// The transcripts that may be kept of each pipeline and attack.
@@ -233,6 +236,7 @@ impl<'a> Reader<'a> {
         filter.validate()?;
         Ok(Reader {
             path,
+            places: vec![path],
             format,
             filter,
             recordings: Recordings::default(),
@@ -244,7 +248,6 @@ impl<'a> Reader<'a> {
             suites: BTreeSet::new(),
             pipelines: BTreeSet::new(),
             other: None,
-            unread: None,
             transcripts: BTreeMap::new(),
             each: TRANSCRIPTS,
             all: 0,
@@ -252,6 +255,45 @@ impl<'a> Reader<'a> {
             most_bytes: TRANSCRIPT_BYTES,
             buffer: Vec::new(),
         })
+    }
+
+    /// Reads a folder, an archive or a file.
+    fn place(&mut self, path: &'a Path) -> Result<(), EvalError> {
+        self.path = path;
+        if !self.places.contains(&path) {
+            self.places.push(path);
+        }
+        let (format, seen, other) = (self.format, self.seen, self.other.take());
+        let unread = RefCell::new(None);
+        let wanted = |name: &str| {
+            let reads = format.reads(name);
+            if !reads {
+                unread.borrow_mut().get_or_insert_with(|| name.to_owned());
+            }
+            reads
+        };
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        // Lines are read one at a time, so files of them can have any size.
+        match format == Format::Native && (path.is_dir() || format.reads(&name)) {
+            true => self.native_place(path, &wanted, 0)?,
+            false => members(path, &LIMITS, wanted, |member| self.member(&member))?,
+        }
+        if self.seen == seen {
+            return Err(self.nothing(unread.into_inner()));
+        }
+        self.other = other.or(self.other.take());
+        Ok(())
+    }
+
+    /// The error for a place without runs.
+    fn nothing(&self, unread: Option<String>) -> EvalError {
+        EvalError::config(format!(
+            "{}: no run in the format {}: expected {}, found {}",
+            self.path.display(),
+            self.format.name(),
+            self.format.expects(),
+            self.other.clone().or(unread).unwrap_or_else(|| "nothing".to_owned()),
+        ))
     }
 
     /// Reads one member.
@@ -276,24 +318,17 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// If there was no run, or none that is wanted.
     pub fn finish(self) -> Result<Recordings, EvalError> {
-        let Reader {
-            path, format, filter, mut recordings, seen, kept, added, other, unread, ..
-        } = self;
-        if seen == 0 {
-            return Err(EvalError::config(format!(
-                "{}: no run in the format {}: expected {}, found {}",
-                path.display(),
-                format.name(),
-                format.expects(),
-                other.or(unread).unwrap_or_else(|| "nothing".to_owned()),
-            )));
+        if self.seen == 0 {
+            return Err(self.nothing(None));
         }
+        let Reader { places, format, filter, mut recordings, seen, kept, added, other, .. } = self;
         if let Some(name) = other {
             recordings
                 .warnings
                 .push(format!("skipped JSON files that are not runs, such as {name}"));
         }
-        let place = path.display().to_string();
+        let places: Vec<String> = places.iter().map(|path| path.display().to_string()).collect();
+        let place = first_few(&places, 3);
         let mut attacks = self.attacks;
         attacks.insert(NO_ATTACK.to_owned());
         check_known(&place, "attack", &filter.attacks, &attacks)?;

@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
-use std::time::Duration;
 
 use karat_core::adapter::program;
 use karat_core::dataset::{Contents, Digest, FilePath, Fingerprint};
 use karat_core::error::EvalError;
 use karat_core::evaluation::{
-    Common, Computes, Entry, Evaluation, Observations, Questions, RunContext, Scored, Start,
-    allowance, latencies,
+    Common, Computes, Entry, Evaluation, OPTIONAL_KEYS, Observations, Questions, RenamedKey,
+    RunContext, Scored, Start, allowance, latencies,
 };
+use karat_core::expect::paths;
 use karat_core::journal::{Entry as Outcome, Outcome as Kept};
 use karat_core::kind::Kind;
 use karat_core::project::{Root, own_datasets};
@@ -20,6 +20,7 @@ use karat_core::report::{Check, Control, DatasetRef, SystemRef, Verdict};
 use karat_io::input::{Limits, Member, destination, write_atomic};
 use karat_io::redact::Redactor;
 use karat_io::text::first_few;
+use karat_io::time::Time;
 use karat_recordings::{self as recordings, Filter, Format, Reader, Recordings, Run};
 use serde::{Deserialize, Serialize};
 
@@ -40,8 +41,9 @@ pub struct Resilience;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// A folder or archive of recorded runs, or a file of the frozen dataset that `dataset` names.
-    pub recordings: Option<PathBuf>,
+    /// Folders or archives of recorded runs, or files of the frozen dataset that `dataset` names.
+    #[serde(deserialize_with = "paths")]
+    pub recordings: Vec<PathBuf>,
     /// Their format.
     pub format: Option<Format>,
     /// The pipeline, if there are several.
@@ -64,8 +66,8 @@ pub struct Config {
     pub model: Option<ModelConfig>,
     /// A recording whose calls are made again, instead of an agent.
     pub replay: Option<PathBuf>,
-    /// The time that a program or a model has for a task, in seconds; 300 if not given.
-    pub agent_seconds: Option<u64>,
+    /// The time that a program or a model has for a task; 300 s if not given.
+    pub agent_timeout: Option<Time>,
     /// The defence between the agent and the worlds.
     pub defence: DefenceConfig,
     /// The cases that are of interest.
@@ -132,8 +134,9 @@ pub fn split_runs(
 impl Evaluation for Resilience {
     const KIND: Kind = Kind::Resilience;
     const TABLE: &'static str = "resilience";
-    const TAKES: &'static [&'static str] =
-        &["runs", "concurrency", "timeout_ms", "start_timeout_ms"];
+    const TAKES: &'static [&'static str] = OPTIONAL_KEYS;
+    const RENAMED: &'static [RenamedKey] =
+        &[RenamedKey::seconds(&["agent_seconds"], &["agent_timeout"])];
     const ITEMS: &'static str = "runs";
 
     type Config = Config;
@@ -147,22 +150,22 @@ impl Evaluation for Resilience {
         if others.into_iter().filter(|given| *given).count() > 1 {
             return Err(EvalError::config("give one of `agent_command`, `model` and `replay`"));
         }
-        if config.recordings.is_some() && common.runs > 1 {
+        if !config.recordings.is_empty() && common.runs > 1 {
             return Err(EvalError::config(
                 "`runs` is for agents that work; recordings have as many as were made",
             ));
         }
-        if config.agent_seconds == Some(0) {
-            return Err(EvalError::config("`agent_seconds` must be at least 1"));
+        if config.agent_timeout == Some(Time::default()) {
+            return Err(EvalError::config("`agent_timeout` must be longer than 0s"));
         }
         config.defence.validate().map_err(EvalError::config)
     }
 
     fn load(config: &Config, _: &Common, root: &Root<'_>) -> Result<Data, EvalError> {
-        match (&config.recordings, &config.dataset) {
-            (Some(file), dataset) => recorded(config, file, dataset.as_deref(), root),
-            (None, Some(name)) => worlds(config, WorldSet::open(root.dataset(name)?)?, root),
-            (None, None) => Err(EvalError::config(
+        match (config.recordings.is_empty(), &config.dataset) {
+            (false, dataset) => recorded(config, dataset.as_deref(), root),
+            (true, Some(name)) => worlds(config, WorldSet::open(root.dataset(name)?)?, root),
+            (true, None) => Err(EvalError::config(
                 "give `dataset`, a set of worlds, or `recordings`, a folder or archive of runs",
             )),
         }
@@ -279,8 +282,8 @@ impl Evaluation for Resilience {
     /// A run as a whole may take as long as its start and its calls.
     fn options(entry: &Entry<Resilience>) -> karat_core::run::Options {
         let common = &entry.common;
-        let limit = Duration::from_secs(entry.config.agent_seconds());
-        let timeout = common.start_timeout() + 20 * common.timeout() + limit;
+        let limit = entry.config.agent_timeout();
+        let timeout = common.start_timeout() + 20 * common.timeout() + limit.0;
         karat_core::run::Options { timeout, ..common.options() }
     }
 
@@ -329,13 +332,8 @@ impl Evaluation for Resilience {
     }
 }
 
-/// The runs of one pipeline, from a file of the project or of a frozen dataset.
-fn recorded(
-    config: &Config,
-    file: &Path,
-    dataset: Option<&str>,
-    root: &Root<'_>,
-) -> Result<Data, EvalError> {
+/// The runs of one pipeline, from files of the project or of a frozen dataset.
+fn recorded(config: &Config, dataset: Option<&str>, root: &Root<'_>) -> Result<Data, EvalError> {
     let Some(format) = config.format else {
         return Err(EvalError::config("give `format`: agentdojo, asb or native"));
     };
@@ -350,14 +348,21 @@ fn recorded(
         None => None,
     };
     let read = match &frozen {
-        None => recordings::read(&root.path(file), format, &filter)?,
+        None => {
+            let places: Vec<PathBuf> =
+                config.recordings.iter().map(|file| root.path(file)).collect();
+            recordings::read_all(&places, format, &filter)?
+        }
         Some(frozen) => {
-            let name = file.to_string_lossy();
-            let path: FilePath =
-                name.parse().map_err(|error| EvalError::config(format!("{name}: {error}")))?;
-            let bytes = frozen.bytes(&path, &Limits::default())?;
-            let mut reader = Reader::new(file, format, &filter)?;
-            reader.member(&Member { name: &name, bytes: &bytes })?;
+            let first = config.recordings.first().map_or(Path::new(""), PathBuf::as_path);
+            let mut reader = Reader::new(first, format, &filter)?;
+            for file in &config.recordings {
+                let name = file.to_string_lossy();
+                let path: FilePath =
+                    name.parse().map_err(|error| EvalError::config(format!("{name}: {error}")))?;
+                let bytes = frozen.bytes(&path, &Limits::default())?;
+                reader.member(&Member { name: &name, bytes: &bytes })?;
+            }
             reader.finish()?
         }
     };
@@ -472,10 +477,10 @@ impl Config {
         }
     }
 
-    fn agent_seconds(&self) -> u64 {
+    fn agent_timeout(&self) -> Time {
         match self.agent_command.is_empty() && self.model.is_none() {
-            true => 0,
-            false => self.agent_seconds.unwrap_or(300),
+            true => Time::default(),
+            false => self.agent_timeout.unwrap_or(Time::from_secs(300)),
         }
     }
 }
@@ -488,11 +493,11 @@ fn this_program() -> Result<String, String> {
 }
 
 fn agent(config: &Config, data: &Data, context: &RunContext<'_>) -> Result<Agent, EvalError> {
-    let seconds = config.agent_seconds();
+    let limit = config.agent_timeout();
     let (command, redactor) = match &config.model {
         Some(model) => {
             let program = this_program().map_err(EvalError::NotStarted)?;
-            (model.command(program, seconds), Redactor::default())
+            (model.command(program, limit), Redactor::default())
         }
         None => {
             let made = program(&config.agent_command, &BTreeMap::new(), context.folder);
@@ -508,7 +513,7 @@ fn agent(config: &Config, data: &Data, context: &RunContext<'_>) -> Result<Agent
             name: config.agent_name(),
             command,
             redactor,
-            limit: Duration::from_secs(seconds),
+            limit: limit.0,
             folder: Some(context.folder.to_owned()),
         }),
     })

@@ -11,6 +11,7 @@ use karat_io::input::{Limits, read_text};
 use karat_io::process::{Process, Program};
 use karat_io::redact::Redactor;
 use karat_io::text::clip;
+use karat_io::time::Time;
 use karat_recordings::delivery::Injected;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -30,8 +31,6 @@ const MAX_OUTPUT: u64 = 1 << 20;
 const TRACES: &str = "traces.jsonl";
 /// The report of `karat agent run`.
 const REPORT: &str = "report/report.json";
-/// The longest time that `karat agent run` takes for a run.
-const MAX_SECONDS: u64 = 86_400;
 
 /// A model behind an endpoint, driven by `karat agent run`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,13 +48,13 @@ pub struct ModelConfig {
 
 impl ModelConfig {
     /// The command that lets the model work on a task.
-    pub(crate) fn command(&self, program: String, seconds: u64) -> Vec<String> {
+    pub(crate) fn command(&self, program: String, limit: Time) -> Vec<String> {
         let api = self.api.as_deref().unwrap_or("openai");
-        let limit = format!("{}s", seconds.min(MAX_SECONDS));
+        let limit = limit.to_string();
         let mut command = vec![program];
         let words = ["agent", "run", "{tasks}", "--config", "{config}", "--model", &self.name];
         command.extend(words.map(str::to_owned));
-        let words = ["--endpoint", &self.endpoint, "--api", api, "--max-time", &limit];
+        let words = ["--endpoint", &self.endpoint, "--api", api, "--agent-timeout", &limit];
         command.extend(words.map(str::to_owned));
         let words = ["--out", "{folder}/report", "--traces", "{folder}/traces.jsonl"];
         command.extend(words.map(str::to_owned));

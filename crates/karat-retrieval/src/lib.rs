@@ -25,12 +25,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use karat_core::adapter::mcp;
 use karat_core::aggregate;
 use karat_core::dataset::Contents;
 use karat_core::error::EvalError;
 use karat_core::evaluation::{
-    self, Answer, Common, Computes, Entry, Evaluation, Observations, Questions, RunContext, Scored,
-    Start, latencies,
+    self, Answer, Common, Computes, Entry, Evaluation, OPTIONAL_KEYS, Observations, Questions,
+    RenamedKey, RunContext, Scored, Start, latencies,
 };
 use karat_core::journal::{Entry as Outcome, Outcome as Kept};
 use karat_core::kind::Kind;
@@ -61,8 +62,8 @@ pub struct Config {
     /// The search that is measured.
     pub system: SystemConfig,
     /// The number of results that are asked for.
-    #[serde(default = "default_limit")]
-    pub limit: usize,
+    #[serde(default = "default_results")]
+    pub results: usize,
     /// The proof that every tool is indexed before the first query.
     #[serde(default)]
     pub ready: ReadyConfig,
@@ -72,7 +73,7 @@ pub struct Config {
     pub answer_tokens: Option<bool>,
 }
 
-fn default_limit() -> usize {
+fn default_results() -> usize {
     20
 }
 
@@ -84,7 +85,7 @@ impl Config {
             corpus: None,
             golden: None,
             system,
-            limit: default_limit(),
+            results: default_results(),
             ready: ReadyConfig::default(),
             min_score: None,
             answer_tokens: None,
@@ -108,8 +109,13 @@ pub struct Facts {
 impl Evaluation for Retrieval {
     const KIND: Kind = Kind::Ranking;
     const TABLE: &'static str = "retrieval";
-    const TAKES: &'static [&'static str] =
-        &["runs", "concurrency", "timeout_ms", "retries", "backoff_ms"];
+    const TAKES: &'static [&'static str] = OPTIONAL_KEYS;
+    const START_TIMEOUT_MS: u64 = mcp::START_TIMEOUT_MS;
+    const RENAMED: &'static [RenamedKey] = &[
+        RenamedKey::new(&["limit"], &["results"]),
+        RenamedKey::new(&["ready", "limit"], &["ready", "results"]),
+        mcp::EARLIER_START_TIMEOUT,
+    ];
     const ITEMS: &'static str = "queries";
     const GROUPS: &'static str = "servers";
 
@@ -119,8 +125,8 @@ impl Evaluation for Retrieval {
     type Facts = Facts;
 
     fn check(config: &Config, _: &mut Common) -> Result<(), EvalError> {
-        if !(1..=10_000).contains(&config.limit) {
-            return Err(EvalError::config("`limit` must be between 1 and 10000"));
+        if !(1..=10_000).contains(&config.results) {
+            return Err(EvalError::config("`results` must be between 1 and 10000"));
         }
         config.system.reference().map(drop)
     }
@@ -167,19 +173,19 @@ impl Evaluation for Retrieval {
         let setting = Setting {
             dataset: data,
             folder: context.folder,
-            timeout: common.timeout(),
+            common,
             count_tokens: config.counts_tokens(),
         };
         let mut reference = config.system.reference()?;
         let search = Arc::new(config.system.start(&setting).await?);
         let missing = match config.ready.probe.unwrap_or(config.system.is_live()) {
             true => {
-                ready::wait(&search, data, &config.ready, config.limit, common.timeout()).await?
+                ready::wait(&search, data, &config.ready, config.results, common.timeout()).await?
             }
             false => Vec::new(),
         };
         reference.settings.extend(search.settings());
-        reference.settings.insert("limit".to_owned(), config.limit.to_string());
+        reference.settings.insert("limit".to_owned(), config.results.to_string());
         let min_score = config.min_score.map(|score| ("min_score".to_owned(), score.to_string()));
         reference.settings.extend(min_score);
         Ok(Start::Live { system: Arc::new(Probed { search, missing }), reference })
@@ -190,7 +196,7 @@ impl Evaluation for Retrieval {
         _: &Probed,
         _: &mut Vec<Outcome<Ranking>>,
     ) -> Result<Questions<Retrieval>, EvalError> {
-        let limit = entry.config.limit;
+        let limit = entry.config.results;
         let question = |query: &Query| {
             let question = Question { id: query.id.clone(), query: query.query.clone(), limit };
             (query.id.clone(), Arc::new(question))
@@ -211,7 +217,7 @@ impl Evaluation for Retrieval {
             }
             _ => None,
         };
-        let limit = entry.config.limit;
+        let limit = entry.config.results;
         let mut warnings = search.notes();
         above(entry.config.min_score, outcomes);
         warnings.extend(cut_to(limit, outcomes));
@@ -263,7 +269,7 @@ impl Evaluation for Retrieval {
         let ids = score::metric_ids(data, counted);
         let depth = match observed.recorded {
             true => longest(outcomes).max(1),
-            false => entry.config.limit,
+            false => entry.config.results,
         };
         let controls::Proofs { mut controls, doubt } =
             controls::run(data, depth, seed, demand(&entry.config));
@@ -280,7 +286,7 @@ impl Evaluation for Retrieval {
                 .collect(),
             conventions: score::conventions(
                 data,
-                (!observed.recorded).then_some(entry.config.limit),
+                (!observed.recorded).then_some(entry.config.results),
                 counted,
             ),
             latencies: latencies(outcomes),

@@ -41,8 +41,8 @@ pub struct ReadyConfig {
     /// The time to wait until all tools are there, in milliseconds.
     #[serde(default = "default_timeout_ms")]
     pub timeout_ms: u64,
-    /// The number of results a probe asks for; the entry's own limit unless said otherwise.
-    pub limit: Option<usize>,
+    /// The number of results a probe asks for; by default, as many as the entry.
+    pub results: Option<usize>,
     /// The number of probes that are under way at once.
     #[serde(default = "default_concurrency")]
     pub concurrency: usize,
@@ -74,7 +74,7 @@ impl Default for ReadyConfig {
         ReadyConfig {
             probe: None,
             timeout_ms: default_timeout_ms(),
-            limit: None,
+            results: None,
             concurrency: default_concurrency(),
             missing: Missing::default(),
         }
@@ -106,7 +106,7 @@ pub(crate) async fn wait(
     let mut probing = Probing {
         search,
         config,
-        limit: config.limit.unwrap_or(limit),
+        limit: config.results.unwrap_or(limit),
         timeout,
         missing: dataset.tools.iter().map(|tool| tool.tool_id.as_str()).collect(),
         dataset,

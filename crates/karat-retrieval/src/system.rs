@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use karat_core::adapter::{describe_command, program};
+use karat_core::evaluation::Common;
 use karat_core::report::SystemRef;
 use karat_core::run::System;
 use karat_io::exchange::quoted;
@@ -52,8 +52,8 @@ pub struct Setting<'a> {
     pub dataset: &'a Dataset,
     /// The folder of the project: commands run and relative paths start here.
     pub folder: &'a Path,
-    /// The time an answer may take.
-    pub timeout: Duration,
+    /// The settings of the entry, with its time limits.
+    pub common: &'a Common,
     /// Set to count the tokens of answers.
     pub count_tokens: bool,
 }
@@ -161,8 +161,9 @@ impl SystemConfig {
                     setting.count_tokens,
                 )
                 .map_err(wrong)?;
-                let search = HttpSearch::new(http, reader, setting.folder, setting.timeout)
-                    .map_err(wrong)?;
+                let search =
+                    HttpSearch::new(http, reader, setting.folder, setting.common.timeout())
+                        .map_err(wrong)?;
                 Ok(Search::Http(Box::new(search)))
             }
             Reach::Mcp(mcp) => {
@@ -173,7 +174,7 @@ impl SystemConfig {
                     setting.count_tokens,
                 )
                 .map_err(|error| EvalError::Config(format!("system: mcp: {error}")))?;
-                McpSearch::start(mcp, reader, setting.folder, setting.timeout)
+                McpSearch::start(mcp, reader, setting.folder, setting.common)
                     .await
                     .map(|search| Search::Mcp(Box::new(search)))
             }

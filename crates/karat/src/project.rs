@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 
 pub(crate) use karat_core::project::FILE;
 use karat_core::project::{
-    self, AnyEntry, Baselines, Bundle as _, Planned, Project, Registry, Root, Settings,
+    self, AnyEntry, Baselines, Bundle as _, EarlierKey, Planned, Project, Registry, Root, Settings,
 };
 use karat_io::input::{self, Limits};
 
 use crate::bundled::Embedded;
 use crate::exit::Stop;
+use crate::face::Terminal;
 
 /// The evaluations that a project can have entries of. A new one adds its line here.
 pub(crate) fn registry() -> Registry {
@@ -62,10 +63,18 @@ impl Choice {
         }
     }
 
-    /// Reads it.
-    pub(crate) fn load(&self, baselines: Baselines) -> Result<Project<'static>, Stop> {
+    /// Reads it, and names the earlier spellings in it.
+    pub(crate) fn load(
+        &self,
+        baselines: Baselines,
+        terminal: &Terminal,
+    ) -> Result<Project<'static>, Stop> {
         let (root, path, text) = self.text()?;
-        Ok(Project::load(root, &path, &text, &registry(), baselines)?)
+        let project = Project::load(root, &path, &text, &registry(), baselines)?;
+        for EarlierKey { line, earlier, present } in &project.hints {
+            terminal.renamed_at(&format!("{}:{line}: ", path.display()), earlier, present);
+        }
+        Ok(project)
     }
 
     /// The settings that belong to no evaluation.
@@ -137,6 +146,7 @@ pub(crate) fn of_all<E: AnyEntry + 'static>(
         name: None,
         root: Root::in_folder(".", &Embedded),
         entries: entries.into_iter().map(planned).collect(),
+        hints: Vec::new(),
     }
 }
 

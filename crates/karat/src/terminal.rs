@@ -108,9 +108,14 @@ impl Terminal {
 
     /// Hints at the new spelling of a command; the old one works for this release only.
     pub(crate) fn renamed(&self, old: &str, new: &str) {
-        self.say(&format!(
-            "karat: `{old}` is now `{new}`; the old spelling will be removed in the next release"
-        ));
+        self.renamed_at("", old, new);
+    }
+
+    /// The same, at a place in a file.
+    pub(crate) fn renamed_at(&self, place: &str, old: &str, new: &str) {
+        self.say(&printable(&format!(
+            "karat: {place}`{old}` is now `{new}`; the old spelling will be removed in the next release"
+        )));
     }
 
     /// Shows the progress of a run.

@@ -213,7 +213,7 @@ mod tests {
         let file = folder.path().join("log.jsonl");
         std::fs::write(&file, document.to_string()).unwrap();
         let files = TraceFiles { files: &[file], formats: &[format], metrics: &[] };
-        let source = TraceSource { files, tasks: None, max_bad: 0.0, prices: None };
+        let source = TraceSource { files, tasks: None, max_malformed: 0.0, prices: None };
         let set = TraceSet::read(&source).unwrap();
         let all = units(&set.traces[0]);
         all.into_iter().map(|unit| unit.unwrap()).map(|unit| (unit.task, unit.steps)).collect()

@@ -124,7 +124,7 @@ impl<'j> Conversation<'j> {
     /// The remaining time.
     fn left(&self) -> Duration {
         let spent = Duration::try_from_secs_f64(self.elapsed_ms / 1000.0).unwrap_or(Duration::MAX);
-        Duration::from_secs(self.config.budget.seconds).saturating_sub(spent)
+        self.config.budget.agent_timeout.0.saturating_sub(spent)
     }
 
     /// The error of a budget on tokens if the endpoint does not report its usage.

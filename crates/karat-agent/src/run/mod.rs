@@ -195,11 +195,11 @@ impl Config {
         let agents = self.agents();
         let names: Vec<&str> = agents.iter().map(|model| model.name.as_str()).collect();
         let settings: Vec<&str> = self.settings.iter().map(|setting| setting.name()).collect();
-        let Budget { turns, tokens, seconds, cost } = self.budget;
+        let Budget { turns, tokens, agent_timeout, cost } = self.budget;
         let mut all = BTreeMap::from([
             ("settings".to_owned(), settings.join(", ")),
             ("max_turns".to_owned(), turns.to_string()),
-            ("max_seconds".to_owned(), seconds.to_string()),
+            ("max_seconds".to_owned(), agent_timeout.0.as_secs_f64().to_string()),
         ]);
         let mut set = |name: &str, value: Option<String>| {
             all.extend(value.map(|value| (name.to_owned(), value)));

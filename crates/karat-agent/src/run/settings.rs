@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use karat_io::time::Time;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::model::Model;
 use crate::trace::Setting;
@@ -47,8 +48,9 @@ pub struct Budget {
     pub turns: u32,
     /// The number of tokens.
     pub tokens: Option<u64>,
-    /// The time in seconds.
-    pub seconds: u64,
+    /// The time. Earlier recordings have a number of seconds.
+    #[serde(alias = "seconds", deserialize_with = "time_or_seconds")]
+    pub agent_timeout: Time,
     /// The cost, by the prices of the model.
     pub cost: Option<f64>,
 }
@@ -56,8 +58,22 @@ pub struct Budget {
 impl Default for Budget {
     /// 20 turns, 5 minutes.
     fn default() -> Self {
-        Budget { turns: 20, tokens: None, seconds: 300, cost: None }
+        Budget { turns: 20, tokens: None, agent_timeout: Time::from_secs(300), cost: None }
     }
+}
+
+/// Reads a time, or a number of seconds.
+fn time_or_seconds<'de, D: Deserializer<'de>>(from: D) -> Result<Time, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Seconds(u64),
+        Time(Time),
+    }
+    Ok(match Written::deserialize(from)? {
+        Written::Seconds(seconds) => Time::from_secs(seconds),
+        Written::Time(time) => time,
+    })
 }
 
 impl Config {
@@ -74,5 +90,20 @@ impl Config {
             traces: PathBuf::new(),
             ..self.clone()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_a_budget_is_written_with_its_unit_and_was_a_number_of_seconds() {
+        let read = |text: &str| serde_json::from_str::<Budget>(text).unwrap().agent_timeout;
+        assert_eq!(read(r#"{"seconds": 60}"#), Time::from_secs(60));
+        assert_eq!(read(r#"{"agent_timeout": "1500ms"}"#), Time::from_millis(1500));
+        assert!(serde_json::from_str::<Budget>(r#"{"agent_timeout": "60"}"#).is_err());
+        let written = serde_json::to_value(Budget::default()).unwrap();
+        assert_eq!(written["agent_timeout"], "5m");
     }
 }

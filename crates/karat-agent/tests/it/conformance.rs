@@ -50,7 +50,7 @@ fn score_vectors(
 
     let metrics: Vec<CallMetric> = keys.iter().map(|key| metric_of(key)).collect();
     let files = TraceFiles { files: &[path], formats: &[format], metrics: &metrics };
-    let source = TraceSource { files, tasks: None, max_bad: 0.0, prices: None };
+    let source = TraceSource { files, tasks: None, max_malformed: 0.0, prices: None };
     let mut remaining = cases.iter();
     let found = streaming::score(&source, &Tools::default(), None, &mut |item| {
         let case = remaining.next().unwrap();

@@ -23,7 +23,7 @@ struct TraceFile {
     path: PathBuf,
     format: TraceFormat,
     metrics: Vec<CallMetric>,
-    max_bad: f64,
+    max_malformed: f64,
     threads: Option<NonZero<usize>>,
 }
 
@@ -34,14 +34,21 @@ impl TraceFile {
         std::fs::write(&path, content).unwrap();
         let metrics = vec![CallMetric::RagasAccuracy, CallMetric::RagasF1, CallMetric::Alignment];
         let format = TraceFormat::Ragas;
-        TraceFile { _directory: directory, path, format, metrics, max_bad: 0.0, threads: None }
+        TraceFile {
+            _directory: directory,
+            path,
+            format,
+            metrics,
+            max_malformed: 0.0,
+            threads: None,
+        }
     }
 
     fn with<T>(&self, tasks: Option<&Tasks>, read: impl Fn(&TraceSource<'_>) -> T) -> T {
         let files = std::slice::from_ref(&self.path);
         let formats = [self.format];
         let files = TraceFiles { files, formats: &formats, metrics: &self.metrics };
-        read(&TraceSource { files, tasks, max_bad: self.max_bad, prices: None })
+        read(&TraceSource { files, tasks, max_malformed: self.max_malformed, prices: None })
     }
 
     fn score(&self) -> (Result<Aggregates, EvalError>, Items) {
@@ -309,11 +316,11 @@ fn thresholds_and_warnings_are_counted() {
 #[test]
 fn bad_records_within_the_allowance_are_counted() {
     let mut file = TraceFile::new([&sample(None, 3), "{}", "oops"].join("\n"));
-    file.max_bad = 0.7;
+    file.max_malformed = 0.7;
     let found = file.score().0.unwrap();
     assert_eq!(found.traces, 1);
     assert_eq!(found.warnings, ["2 records could not be read: invalid 1, not_json 1"]);
-    file.max_bad = 0.5;
+    file.max_malformed = 0.5;
     let error = file.error();
     assert!(error.contains("traces.jsonl:2: 2 of 3 records are bad"), "{error}");
 }

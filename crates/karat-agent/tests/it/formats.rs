@@ -14,7 +14,7 @@ fn write(directory: &TempDir, name: &str, content: impl AsRef<[u8]>) -> PathBuf 
 pub(crate) fn read(paths: &[PathBuf]) -> (Vec<TraceFormat>, TraceSet) {
     let formats = recognize(paths, TraceFormat::Auto).unwrap();
     let files = TraceFiles { files: paths, formats: &formats, metrics: &[] };
-    let source = TraceSource { files, tasks: None, max_bad: 0.0, prices: None };
+    let source = TraceSource { files, tasks: None, max_malformed: 0.0, prices: None };
     let set = TraceSet::read(&source).unwrap();
     (formats, set)
 }
@@ -23,7 +23,7 @@ fn error(path: &Path) -> String {
     let paths = [path.to_owned()];
     let read = recognize(&paths, TraceFormat::Auto).and_then(|formats| {
         let files = TraceFiles { files: &paths, formats: &formats, metrics: &[] };
-        TraceSet::read(&TraceSource { files, tasks: None, max_bad: 0.0, prices: None })
+        TraceSet::read(&TraceSource { files, tasks: None, max_malformed: 0.0, prices: None })
     });
     read.map(|set| set.traces.len()).unwrap_err().to_string()
 }

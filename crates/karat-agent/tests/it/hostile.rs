@@ -24,7 +24,7 @@ impl File {
         let paths = std::slice::from_ref(&self.path);
         let formats = recognize(paths, TraceFormat::Auto)?;
         let files = TraceFiles { files: paths, formats: &formats, metrics: &[] };
-        TraceSet::read(&TraceSource { files, tasks: None, max_bad: 0.0, prices: None })
+        TraceSet::read(&TraceSource { files, tasks: None, max_malformed: 0.0, prices: None })
     }
 
     /// The message, which must have these words, and whether it is that nothing was measured (exit code 3).

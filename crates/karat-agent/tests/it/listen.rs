@@ -93,8 +93,8 @@ fn batches_in_any_order_over_a_restart_become_one_trace() {
     });
     assert_eq!((received.spans, removed), (2, 12));
     let files = TraceFiles { files: &[path], formats: &[TraceFormat::Otlp], metrics: &[] };
-    let set =
-        TraceSet::read(&TraceSource { files, tasks: None, max_bad: 0.0, prices: None }).unwrap();
+    let set = TraceSet::read(&TraceSource { files, tasks: None, max_malformed: 0.0, prices: None })
+        .unwrap();
     let [trace] = &set.traces[..] else { panic!("{:?}", set.traces) };
     assert_eq!((trace.id.as_str(), trace.calls.len()), ("t", 1));
     assert_eq!(trace.output.as_deref(), Some("Done."));

@@ -25,7 +25,8 @@ fn refusal(lines: &[Value]) -> String {
     let paths = [path];
     let formats = recognize(&paths, TraceFormat::Auto).unwrap();
     let files = TraceFiles { files: &paths, formats: &formats, metrics: &[] };
-    let read = TraceSet::read(&TraceSource { files, tasks: None, max_bad: 0.0, prices: None });
+    let read =
+        TraceSet::read(&TraceSource { files, tasks: None, max_malformed: 0.0, prices: None });
     read.err().map(|error| error.to_string()).unwrap_or_default()
 }
 

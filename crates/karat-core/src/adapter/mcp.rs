@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
 
 use karat_io::template::fill_json;
 use karat_io::text::{clip, first_few, printable};
@@ -17,6 +16,7 @@ use serde_json::{Map, Value, json};
 
 use super::Values;
 use crate::error::EvalError;
+use crate::evaluation::{Common, RenamedKey};
 
 /// The length of a refusal that is kept.
 const MAX_REFUSAL: usize = 500;
@@ -37,15 +37,15 @@ pub struct McpConfig<A> {
     /// The rules for reading the answer.
     #[serde(default)]
     pub answer: A,
-    /// The time limit until the server is ready for calls, in milliseconds.
-    #[serde(default = "default_start_timeout_ms")]
-    pub start_timeout_ms: u64,
 }
 
-/// The time limit for a server to get ready, unless the entry says otherwise.
-pub fn default_start_timeout_ms() -> u64 {
-    60_000
-}
+/// The time limit for the server of an entry to get ready unless it says otherwise, in milliseconds: a proxy
+/// has to start others first.
+pub const START_TIMEOUT_MS: u64 = 60_000;
+
+/// The earlier place of an entry's `start_timeout_ms`.
+pub const EARLIER_START_TIMEOUT: RenamedKey =
+    RenamedKey::new(&["system", "mcp", "start_timeout_ms"], &["start_timeout_ms"]);
 
 /// A part of the result of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -121,9 +121,6 @@ impl<A> McpConfig<A> {
         if self.tool.trim().is_empty() {
             return Err("tool is empty".to_owned());
         }
-        if self.start_timeout_ms == 0 {
-            return Err("start_timeout_ms must be at least 1".to_owned());
-        }
         Ok(())
     }
 
@@ -148,7 +145,7 @@ pub struct McpTool<A> {
 }
 
 impl<A: Clone> McpTool<A> {
-    /// Starts or reaches the server, and checks that it has the tool.
+    /// Starts or reaches the server within the time limits of an entry, and checks that it has the tool.
     ///
     /// # Errors
     /// If the settings are wrong, such as a variable that is not set; if there is no session, or no such
@@ -156,13 +153,13 @@ impl<A: Clone> McpTool<A> {
     pub async fn start(
         config: &McpConfig<A>,
         folder: &Path,
-        timeout: Duration,
+        limits: &Common,
     ) -> Result<McpTool<A>, EvalError> {
         let not_started =
             |reason: String| EvalError::NotStarted(format!("the system did not start: {reason}"));
         let options = Options {
-            start_timeout: Duration::from_millis(config.start_timeout_ms),
-            call_timeout: timeout,
+            start_timeout: limits.start_timeout(),
+            call_timeout: limits.timeout(),
             folder: Some(folder.to_owned()),
             ..Options::default()
         };
@@ -217,6 +214,8 @@ fn refused(reply: &Reply) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn reply(raw: Value) -> Reply {
@@ -276,7 +275,6 @@ mod tests {
             (json!({"tool": " "}), "tool is empty"),
             (json!({"server": {}}), "server"),
             (json!({"server": {"url": "http://x", "command": ["y"]}}), "server"),
-            (json!({"start_timeout_ms": 0}), "start_timeout_ms"),
         ] {
             let error = config(more).check().unwrap_err();
             assert!(error.contains(text), "{error}");

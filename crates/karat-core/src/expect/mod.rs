@@ -69,7 +69,7 @@ pub use self::equality::equal;
 pub use self::matcher::Matcher;
 pub use self::number::{Near, Number};
 pub use self::snapshot::{RedactionSpec, Snapshot, SnapshotSpec};
-pub use self::spec::{MatcherSpec, Texts, one_or_several};
+pub use self::spec::{MatcherSpec, Texts, one_or_several, paths};
 
 use karat_io::text::{clip, printable};
 use serde_json::Value;

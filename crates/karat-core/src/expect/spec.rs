@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::path::PathBuf;
 
 use karat_io::json_path::JsonPath;
 use serde::Deserialize;
@@ -125,6 +126,14 @@ impl<'de> Deserialize<'de> for Text {
 
         from.deserialize_any(TextVisitor)
     }
+}
+
+/// Reads one path or a list of them.
+///
+/// # Errors
+/// If it is neither.
+pub fn paths<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<PathBuf>, D::Error> {
+    one_or_several(from, "a path or a list of paths")
 }
 
 /// Reads one value or a list of them. The error of an untagged enum would only say that nothing

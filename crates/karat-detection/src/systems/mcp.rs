@@ -4,10 +4,10 @@
 //! text; `from` picks another part.
 
 use std::path::Path;
-use std::time::Duration;
 
 use karat_core::adapter::mcp::{self, McpTool, Part, Picked};
 use karat_core::error::EvalError;
+use karat_core::evaluation::Common;
 use karat_detectors::ScanInput;
 use karat_io::input;
 use karat_io::{Failure, FailureClass};
@@ -53,10 +53,10 @@ impl McpScanner {
     pub(crate) async fn start(
         config: &McpConfig,
         folder: &Path,
-        timeout: Duration,
+        limits: &Common,
     ) -> Result<McpScanner, EvalError> {
         let (question, answer) = (question(config)?, AnswerReader::new(&config.answer, DETECTOR)?);
-        let tool = McpTool::start(config, folder, timeout).await?;
+        let tool = McpTool::start(config, folder, limits).await?;
         Ok(McpScanner { tool, question, answer })
     }
 

@@ -4,6 +4,7 @@
 //! there, and the type is made from the tree. Dates are refused because no format here has them and serde
 //! would deliver them as strange objects.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::path::Path;
 
@@ -124,6 +125,31 @@ impl<'a> TomlTable<'a> {
         TomlTable { path: self.path, text: self.text, table: Spanned::new(span, taken) }
     }
 
+    /// Moves a value to another place; a place is the keys that lead to it. With a `unit`, a number becomes a
+    /// string with that unit. Returns the line of the earlier key, and the string. Nothing is moved from an empty
+    /// place, or to a full one.
+    pub fn rename(
+        &mut self,
+        from: &[&str],
+        to: &[&str],
+        unit: &str,
+    ) -> Option<(u64, Option<String>)> {
+        let ((key, path), (new, into)) = (from.split_last()?, to.split_last()?);
+        if inner(self.table.get_mut(), into)?.contains_key(*new) {
+            return None;
+        }
+        let (old, mut value) = inner(self.table.get_mut(), path)?.remove_entry(*key)?;
+        let number = value.get_ref().as_integer().filter(|_| !unit.is_empty());
+        let text = number.map(|number| format!("{number}{unit}"));
+        if let Some(text) = &text {
+            *value.get_mut() = DeValue::String(Cow::Owned(text.clone()));
+        }
+        let line = place(self.text, old.span().start).0;
+        let new = Spanned::new(old.span(), Cow::Owned((*new).to_owned()));
+        inner(self.table.get_mut(), into)?.insert(new, value);
+        Some((line, text))
+    }
+
     /// Takes out a list of tables (`[[key]]`); empty if the key is absent.
     ///
     /// # Errors
@@ -161,6 +187,14 @@ impl<'a> TomlTable<'a> {
         let kind = FaultKind::UnknownKey { key: key.to_owned(), known };
         Fault { line: self.line(Some(key)), column: 1, kind }.at(self.path)
     }
+}
+
+/// The table inside another one at the end of a path.
+fn inner<'t, 'a>(table: &'t mut DeTable<'a>, path: &[&str]) -> Option<&'t mut DeTable<'a>> {
+    path.iter().try_fold(table, |table, key| match table.get_mut(*key).map(Spanned::get_mut) {
+        Some(DeValue::Table(inner)) => Some(inner),
+        _ => None,
+    })
 }
 
 /// Looks through a document. Recursion is bounded by the parser's own limits.
@@ -204,5 +238,34 @@ impl Check {
             return Err((span.clone(), FaultKind::TooDeep(self.depth)));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_value_moves_to_its_present_place_and_keeps_its_line() {
+        let path = Path::new("karat.toml");
+        let text = "name = \"r\"\nlimit = 5\nseconds = 60\n[system.mcp]\nstart = 7\n[both]\nold = 1\nnew = 2\n";
+        let mut table = TomlTable::parse(path, text).unwrap();
+        assert_eq!(table.rename(&["limit"], &["results"], ""), Some((2, None)));
+        let time = Some((3, Some("60s".to_owned())));
+        assert_eq!(table.rename(&["seconds"], &["time"], "s"), time);
+        assert_eq!(table.rename(&["system", "mcp", "start"], &["start"], ""), Some((5, None)));
+        // The present place is full; the earlier one is empty, or not in a table.
+        assert_eq!(table.rename(&["both", "old"], &["both", "new"], ""), None);
+        assert_eq!(table.rename(&["gone"], &["new"], ""), None);
+        assert_eq!(table.rename(&["name", "old"], &["new"], ""), None);
+        assert_eq!(table.line(Some("results")), 2);
+        let read: Value = table.into_type().unwrap();
+        assert_eq!(
+            read,
+            json!({"name": "r", "results": 5, "time": "60s", "start": 7, "system": {"mcp": {}},
+                "both": {"old": 1, "new": 2}})
+        );
     }
 }

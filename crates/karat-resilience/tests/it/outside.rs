@@ -7,6 +7,7 @@ use karat_core::evaluation::{Common, Entry, Evaluation as _, RunContext, evaluat
 use karat_core::project::{NoBundle, Root};
 use karat_core::report::Report;
 use karat_core::run::Silent;
+use karat_io::time::Time;
 use karat_resilience::attack::Surface;
 use karat_resilience::set::Selection;
 use karat_resilience::{Config, Resilience};
@@ -128,7 +129,7 @@ fn programs_as_agents_are_judged_by_what_they_do_and_come_to_an_end() {
         place.write("agent.py", &format!("{CLIENT}\n{script}"));
         place.measured(Config {
             agent_command: command("python3 agent.py {url} {prompt}"),
-            agent_seconds: Some(seconds),
+            agent_timeout: Some(Time::from_secs(seconds)),
             ..Config::default()
         })
     };
@@ -168,7 +169,7 @@ fn an_agent_that_varies_is_run_several_times() {
     assert_eq!(report.metric("attack.any@4").unwrap().value, Some(1.0));
     let recorded = std::fs::read_to_string(place.folder.path().join("runs.jsonl")).unwrap();
     assert_eq!(recorded.lines().count(), 8);
-    let config = Config { recordings: Some("runs.jsonl".into()), ..Config::default() };
+    let config = Config { recordings: vec!["runs.jsonl".into()], ..Config::default() };
     assert!(place.repeated(config, 2).unwrap_err().contains("`runs` is for agents that work"));
 }
 

@@ -1,7 +1,7 @@
 //! Recorded runs, written here in the formats of others.
 
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use karat_core::evaluation::{Common, Entry, report_recorded};
 use karat_core::report::{Report, SystemRef};
@@ -527,6 +527,37 @@ fn native(left_out: &[usize], broken: bool) -> String {
         lines.push(run.to_string());
     }
     lines.join("\n") + "\n"
+}
+
+#[test]
+fn several_places_are_read_as_one_and_each_has_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, lines: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, lines).unwrap();
+        path
+    };
+    let run = |task: &str, attack: Option<&str>| {
+        let run = json!({"pipeline": "p", "suite": "s", "task": task, "goal": attack.map(|_| "g"),
+            "attack": attack, "success": attack.map(|_| true), "utility": true, "delivered": true});
+        format!("{run}\n")
+    };
+    let one = write("one.jsonl", &run("t1", None));
+    let two = write("two.jsonl", &run("t1", Some("a")));
+    let read = |paths: &[PathBuf], attacks: &[&str]| {
+        let attacks = attacks.iter().map(ToString::to_string).collect();
+        let filter = Filter { attacks, ..Filter::default() };
+        recordings::read_all(paths, Format::Native, &filter).map_err(|error| error.to_string())
+    };
+    let both = [one.clone(), two];
+    assert_eq!(read(&both, &[]).unwrap().runs.len(), 2);
+    // A name that one of them has is known.
+    assert_eq!(read(&both, &["a"]).unwrap().runs.len(), 2);
+    let unknown = read(&both, &["b"]).unwrap_err();
+    assert!(unknown.contains("one.jsonl") && unknown.contains("two.jsonl"), "{unknown}");
+    let empty = write("empty.jsonl", "");
+    let nothing = read(&[one, empty], &[]).unwrap_err();
+    assert!(nothing.contains("empty.jsonl: no run in the format native"), "{nothing}");
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! A search that is a tool of a live MCP server, as tool-search proxies have it.
 
 use std::path::Path;
-use std::time::Duration;
 
 use karat_core::adapter::mcp::{self, McpTool, Picked};
 use karat_core::error::EvalError;
+use karat_core::evaluation::Common;
 use karat_io::Failure;
 use karat_mcp::Reply;
 use serde_json::{Map, Value, json};
@@ -50,11 +50,11 @@ impl McpSearch {
         config: &McpConfig,
         mut reader: AnswerReader,
         folder: &Path,
-        timeout: Duration,
+        limits: &Common,
     ) -> Result<McpSearch, EvalError> {
         let config = complete(config);
         reader.by_offset = json!(config.arguments).to_string().contains(OFFSET);
-        let tool = McpTool::start(&config, folder, timeout).await?;
+        let tool = McpTool::start(&config, folder, limits).await?;
         Ok(McpSearch { tool, reader })
     }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use karat_core::expect::paths;
 use karat_mcp::{Recorder, ServerSpec};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -29,6 +30,7 @@ pub struct Config {
     /// Values that are known to work, by parameter name.
     pub set: Map<String, Value>,
     /// Recordings: attacks are put into inputs of calls that succeeded there.
+    #[serde(deserialize_with = "paths")]
     pub recordings: Vec<PathBuf>,
     /// The classes of attacks; all if empty.
     pub classes: Vec<Class>,

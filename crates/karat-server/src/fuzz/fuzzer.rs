@@ -150,7 +150,7 @@ impl Fuzzer {
 
     async fn fuzz(&self, tool: &Definition) -> ToolResult {
         let name = tool.name();
-        let Config { set, cases, allow, .. } = &self.config;
+        let Config { set, inputs, allow, .. } = &self.config;
         let mut result = ToolResult::default();
         let mut sightings = BTreeMap::new();
         let budget = self.config.tool_time_limit.map(|limit| limit.0);
@@ -159,7 +159,7 @@ impl Fuzzer {
         let (known, stopped) =
             self.open(tool, schema.as_ref(), of_tool, &mut result, &mut sightings).await;
         let known = known.as_ref().unwrap_or(set);
-        let left = cases.saturating_sub(result.planned).max(1);
+        let left = inputs.saturating_sub(result.planned).max(1);
         let plan = generate::plan(tool.input_schema(), known, left, self.seed ^ hash(name));
         result.planned += plan.cases.len();
         result.warnings = plan.warnings;

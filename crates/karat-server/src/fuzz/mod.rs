@@ -3,7 +3,7 @@
 //! [`Fuzz`] is the evaluation. `generate` makes inputs that are known to match or to violate their
 //! schema, `fuzzer` sends them to a live server that is restarted when it fails, `judge` finds the flaws
 //! of each answer, `shrink` finds a small input that fails in the same way, and `score` makes the
-//! report. The same server, seed and number of cases give the same calls in the same order.
+//! report. The same server, seed and number of inputs give the same calls in the same order.
 //! Destructive tools are skipped unless the user allows them
 //! (see `probe::destructive_tools`).
 
@@ -34,8 +34,10 @@ use std::time::Duration;
 use karat_core::dataset::Digest;
 use karat_core::error::EvalError;
 use karat_core::evaluation::{
-    Common, Computes, Entry, Evaluation, Observations, Questions, RunContext, Scored, Start,
+    Common, Computes, Entry, Evaluation, Observations, Questions, RenamedKey, RunContext, Scored,
+    Start,
 };
+use karat_core::expect::paths;
 use karat_core::journal::{Entry as Outcome, Outcome as Kept};
 use karat_core::kind::Kind;
 use karat_core::project::Root;
@@ -73,12 +75,13 @@ pub struct Config {
     /// A built-in server instead: `demo`.
     pub builtin: Option<String>,
     /// The number of inputs for each tool.
-    pub cases: usize,
+    pub inputs: usize,
     /// The tools to call; all if empty.
     pub tools: Vec<String>,
     /// Values that are known to work, by parameter name.
     pub set: Map<String, Value>,
     /// Recordings: the inputs of calls that succeeded there are used too.
+    #[serde(deserialize_with = "paths")]
     pub recordings: Vec<PathBuf>,
     /// True if destructive tools are called too.
     pub allow_destructive: bool,
@@ -107,7 +110,7 @@ impl Default for Config {
         Config {
             server: None,
             builtin: None,
-            cases: 200,
+            inputs: 200,
             tools: Vec::new(),
             set: Map::new(),
             recordings: Vec::new(),
@@ -139,6 +142,7 @@ impl Evaluation for Fuzz {
     const KIND: Kind = Kind::Fuzz;
     const TABLE: &'static str = "fuzz";
     const TAKES: &'static [&'static str] = &["timeout_ms", "start_timeout_ms"];
+    const RENAMED: &'static [RenamedKey] = &[RenamedKey::new(&["cases"], &["inputs"])];
     const ITEMS: &'static str = "tools";
 
     type Config = Config;
@@ -147,8 +151,8 @@ impl Evaluation for Fuzz {
     type Facts = Facts;
 
     fn check(config: &Config, _: &mut Common) -> Result<(), EvalError> {
-        if config.cases == 0 {
-            return Err(EvalError::config("`cases` must be at least 1"));
+        if config.inputs == 0 {
+            return Err(EvalError::config("`inputs` must be at least 1"));
         }
         live::target(config.server.as_ref(), config.builtin.as_deref(), None)?;
         let ids = rules::RULES.iter().map(|rule| rule.id);
@@ -161,7 +165,7 @@ impl Evaluation for Fuzz {
     fn load(config: &Config, common: &Common, root: &Root<'_>) -> Result<Data, EvalError> {
         let paths: Vec<PathBuf> = config.recordings.iter().map(|path| root.path(path)).collect();
         let successes = Successes::read(&paths)?;
-        let mut recipe = format!("fuzz/1 seed {} cases {}\n", common.seed, config.cases);
+        let mut recipe = format!("fuzz/1 seed {} cases {}\n", common.seed, config.inputs);
         if !config.set.is_empty() {
             recipe.push_str(&Value::Object(config.set.clone()).to_string());
         }

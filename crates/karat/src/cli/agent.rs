@@ -8,9 +8,9 @@ use karat_agent::TraceFormat;
 use karat_core::partition::Partition;
 use karat_io::time::Time;
 
-use super::check::{CheckArgs, FormatArgs};
+use super::check::{CheckArgs, FormatArgs, RuleArgs};
 use super::given::Given;
-use super::times::{DAY, NONE, SECOND, time, whole_seconds};
+use super::times::{DAY, MILLISECOND, NONE, SECOND, time};
 
 #[derive(Subcommand)]
 pub(crate) enum AgentCommand {
@@ -53,9 +53,9 @@ pub(crate) struct TraceArgs {
     /// an mcp-eval scenario
     #[arg(long, value_name = "FILE")]
     pub(crate) tasks: Vec<PathBuf>,
-    /// The maximum fraction of malformed records
+    /// The maximum fraction of records that cannot be read
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
-    pub(crate) max_bad: f64,
+    pub(crate) max_malformed: f64,
 }
 
 /// The options that need a report: a single pass over the traces writes none and keeps no items.
@@ -97,19 +97,15 @@ pub(crate) struct AgentScoreArgs {
     /// The name of the report
     #[arg(long, value_name = "NAME", default_value = "traces")]
     pub(crate) name: String,
-    /// Fail if a metric is below this, such as calls.exact=0.9; repeatable
-    #[arg(long, value_name = "METRIC=VALUE")]
-    pub(crate) min: Vec<String>,
-    /// Fail if a metric is above this; repeatable
-    #[arg(long, value_name = "METRIC=VALUE")]
-    pub(crate) max: Vec<String>,
+    #[command(flatten)]
+    pub(crate) rules: RuleArgs,
     /// Fail if a metric drops by more than this against --baseline; repeatable
     #[arg(long, value_name = "METRIC=VALUE", requires = "baseline")]
     pub(crate) max_drop: Vec<String>,
     /// The reference scores
     #[arg(long, value_name = "FILE")]
     pub(crate) baseline: Option<PathBuf>,
-    /// The maximum fraction of traces whose run failed
+    /// The maximum fraction of traces, of those that can be read, whose run failed
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
     pub(crate) max_errors: f64,
     /// The folder for reports
@@ -203,9 +199,9 @@ pub(crate) struct LiveArgs {
     /// The maximum number of tokens of one run
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
-    /// The maximum time of one run
-    #[arg(long, value_name = "TIME", default_value = "300s", value_parser = whole_seconds(SECOND, DAY))]
-    pub(crate) max_time: Time,
+    /// The time limit for one run
+    #[arg(long, value_name = "TIME", default_value = "300s", value_parser = time(MILLISECOND, DAY))]
+    pub(crate) agent_timeout: Time,
     /// The maximum cost of one run, by --price
     #[arg(long, value_name = "AMOUNT", requires = "price")]
     pub(crate) max_cost: Option<f64>,
@@ -235,7 +231,7 @@ pub(crate) struct LiveArgs {
     pub(crate) timeout: Time,
     /// The delay before the first retry of a busy endpoint; doubled each time
     #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = time(NONE, DAY))]
-    pub(crate) retry_pause: Time,
+    pub(crate) backoff: Time,
 }
 
 #[derive(Args)]
@@ -339,12 +335,8 @@ pub(crate) struct AgentTaskArgs {
     /// The name of the report
     #[arg(long, value_name = "NAME", default_value = "run")]
     pub(crate) name: String,
-    /// Fail if a metric is below this, such as task.success=0.9; repeatable
-    #[arg(long, value_name = "METRIC=VALUE")]
-    pub(crate) min: Vec<String>,
-    /// Fail if a metric is above this; repeatable
-    #[arg(long, value_name = "METRIC=VALUE")]
-    pub(crate) max: Vec<String>,
+    #[command(flatten)]
+    pub(crate) rules: RuleArgs,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

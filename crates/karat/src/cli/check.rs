@@ -64,11 +64,44 @@ pub(crate) struct CheckArgs {
     pub(crate) form: FormatArgs,
 }
 
+/// Rules for the metrics of a report.
+#[derive(Args)]
+pub(crate) struct RuleArgs {
+    /// Fail if a metric is below this, such as success@5=0.9; `karat metrics` lists the ids; repeatable
+    #[arg(long, value_name = "METRIC=VALUE")]
+    pub(crate) min: Vec<String>,
+    /// Fail if a metric is above this; repeatable
+    #[arg(long, value_name = "METRIC=VALUE")]
+    pub(crate) max: Vec<String>,
+}
+
+/// The judgement of recorded answers, and the files that are written.
+#[derive(Args)]
+pub(crate) struct ScoreArgs {
+    /// The maximum fraction of items without an answer
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    pub(crate) max_errors: f64,
+    #[command(flatten)]
+    pub(crate) rules: RuleArgs,
+    /// Write the report to this file; the format follows from the extension (.json .html .md .xml
+    /// .badge.json)
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub(crate) outputs: Vec<PathBuf>,
+    /// Write items, observations and metrics into this folder, as Parquet
+    #[arg(long, value_name = "DIR")]
+    pub(crate) parquet: Option<PathBuf>,
+}
+
 /// The form of the result on stdout.
 #[derive(Args, Clone, Copy, Default)]
 pub(crate) struct FormatArgs {
-    /// Output format: text, or agent (a summary for coding agents, at most 2,000 tokens)
-    #[arg(long, value_name = "FORM", default_value = "text", conflicts_with = "json")]
+    /// The format of the output on stdout: text, or agent (a summary for coding agents, at most 2,000 tokens)
+    #[arg(
+        long = "output-format",
+        value_name = "FORMAT",
+        default_value = "text",
+        conflicts_with = "json"
+    )]
     pub(crate) format: Format,
 }
 

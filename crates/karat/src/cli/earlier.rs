@@ -26,14 +26,19 @@ const fn of(command: &'static str, earlier: &'static str, present: &'static str)
     Renamed { command, earlier, present, unit: "" }
 }
 
-const RENAMED: [Renamed; 11] = [
+const RENAMED: [Renamed; 16] = [
     renamed("--timeout-ms", "--timeout", "ms"),
     renamed("--start-timeout-ms", "--start-timeout", "ms"),
-    renamed("--retry-pause-ms", "--retry-pause", "ms"),
+    renamed("--retry-pause-ms", "--backoff", "ms"),
+    renamed("--retry-pause", "--backoff", ""),
     renamed("--max-p50", "--max-p50", "ms"),
-    renamed("--max-seconds", "--max-time", "s"),
+    renamed("--max-seconds", "--agent-timeout", "s"),
+    renamed("--max-time", "--agent-timeout", ""),
     renamed("--agent-seconds", "--agent-timeout", "s"),
     renamed("--parallel", "--concurrency", ""),
+    renamed("--cases", "--inputs", ""),
+    renamed("--max-bad", "--max-malformed", ""),
+    renamed("--format", "--output-format", ""),
     of("retrieval serve-fitness", "--limit", "--results"),
     of("corpus lock", "--out", "--output"),
     of("corpus serve", "--out", "--output"),

@@ -222,8 +222,8 @@ pub(crate) struct ShowArgs {
     /// The report [default: the last one of the project]
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
-    /// Output format: text, or agent (all entries of the report, for coding agents)
-    #[arg(long, value_name = "FORM", default_value = "text")]
+    /// The format of the output on stdout: text, or agent (all entries of the report, for coding agents)
+    #[arg(long = "output-format", value_name = "FORMAT", default_value = "text")]
     #[arg(conflicts_with_all = ["json", "worse", "item", "entry"])]
     pub(crate) format: Format,
 }
@@ -311,7 +311,7 @@ mod tests {
         let mut found = BTreeMap::new();
         for (command, option) in options() {
             let name = option.get_long().unwrap_or_default();
-            let words = ["time", "timeout", "limit", "pause", "duration", "seconds", "ms"];
+            let words = ["time", "timeout", "limit", "backoff", "duration", "seconds", "ms"];
             let about_time = name.split('-').any(|word| words.contains(&word));
             let is_time = option.get_value_parser().type_id() == TypeId::of::<Time>();
             let shown = value_names(&option);
@@ -336,7 +336,18 @@ mod tests {
     fn one_thing_has_one_name() {
         for (command, option) in options() {
             let name = option.get_long().unwrap_or_default();
-            assert_ne!(name, "parallel", "{command}: it is --concurrency");
+            for (earlier, present) in [
+                ("parallel", "--concurrency"),
+                ("retry-pause", "--backoff"),
+                ("max-time", "--agent-timeout"),
+                ("cases", "--inputs, or --case with an id"),
+                ("max-bad", "--max-malformed"),
+            ] {
+                assert_ne!(name, earlier, "{command}: it is {present}");
+            }
+            // Files to read have a --format, the output has an --output-format.
+            let is_read = ["agent", "resilience"].iter().any(|of| command.contains(of));
+            assert!(name != "format" || is_read, "{command}: it is --output-format");
             let shown = value_names(&option);
             assert!(
                 !shown.iter().any(|name| ["FOLDER", "SECONDS", "MS"].contains(name)),

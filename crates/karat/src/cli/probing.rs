@@ -52,7 +52,7 @@ pub(crate) struct FuzzArgs {
     pub(crate) probe: ProbeArgs,
     /// The number of inputs for each tool
     #[arg(long, value_name = "N", default_value_t = 200)]
-    pub(crate) cases: usize,
+    pub(crate) inputs: usize,
     /// The time limit for the inputs of each tool, and again for shrinking
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time(MILLISECOND, DAY))]
     pub(crate) tool_time_limit: Time,

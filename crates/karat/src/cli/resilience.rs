@@ -6,9 +6,9 @@ use clap::{Args, Subcommand, ValueEnum};
 use karat_io::time::Time;
 
 use super::agent::ModelApi;
-use super::check::CheckArgs;
+use super::check::{CheckArgs, RuleArgs};
 use super::given::Given;
-use super::times::{DAY, HOUR, SECOND, time, whole_seconds};
+use super::times::{DAY, HOUR, MILLISECOND, SECOND, time};
 
 #[derive(Subcommand)]
 pub(crate) enum ResilienceCommand {
@@ -41,12 +41,8 @@ pub(crate) struct ResilienceScoreArgs {
     /// One report for each pipeline, over all its attacks
     #[arg(long)]
     pub(crate) pool: bool,
-    /// Fail if a metric is below this, such as utility.benign=0.8; repeatable
-    #[arg(long, value_name = "METRIC=VALUE")]
-    pub(crate) min: Vec<String>,
-    /// Fail if a metric is above this, such as attack.success=0.05; repeatable
-    #[arg(long, value_name = "METRIC=VALUE")]
-    pub(crate) max: Vec<String>,
+    #[command(flatten)]
+    pub(crate) rules: RuleArgs,
     /// The maximum fraction of failed runs [default: no limit]
     #[arg(long, value_name = "SHARE")]
     pub(crate) max_errors: Option<f64>,
@@ -96,7 +92,7 @@ pub(crate) struct WorldArgs {
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["agent", "model"])]
     pub(crate) agent_command: Option<String>,
     /// The time limit for a task of a model or program
-    #[arg(long, value_name = "TIME", default_value = "300s", value_parser = whole_seconds(SECOND, DAY))]
+    #[arg(long, value_name = "TIME", default_value = "300s", value_parser = time(MILLISECOND, DAY))]
     pub(crate) agent_timeout: Time,
     /// Replay the calls of this recording (from --record) instead of running an agent
     #[arg(long, value_name = "FILE", conflicts_with_all = ["agent", "model", "agent_command"])]
@@ -138,12 +134,8 @@ pub(crate) struct WorldArgs {
     /// The time limit for a call
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time(SECOND, HOUR))]
     pub(crate) timeout: Time,
-    /// Fail if a metric is below this, such as utility.benign=0.8; repeatable
-    #[arg(long, value_name = "METRIC=VALUE")]
-    pub(crate) min: Vec<String>,
-    /// Fail if a metric is above this, such as attack.success=0.05; repeatable
-    #[arg(long, value_name = "METRIC=VALUE")]
-    pub(crate) max: Vec<String>,
+    #[command(flatten)]
+    pub(crate) rules: RuleArgs,
     /// The maximum fraction of failed runs
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
     pub(crate) max_errors: f64,

@@ -336,7 +336,7 @@ pub(crate) struct ScanArgs {
     pub(crate) record: RecordArgs,
     /// The number of inputs for each tool
     #[arg(long, value_name = "N", default_value_t = 30)]
-    pub(crate) cases: usize,
+    pub(crate) inputs: usize,
     /// The time limit for all calls
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time(MILLISECOND, DAY))]
     pub(crate) time_limit: Time,

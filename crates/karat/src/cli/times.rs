@@ -17,15 +17,6 @@ pub(super) fn time(min: Time, max: Time) -> impl Fn(&str) -> Result<Time, String
     }
 }
 
-/// The parser of a time for a setting that has whole seconds.
-pub(super) fn whole_seconds(min: Time, max: Time) -> impl Fn(&str) -> Result<Time, String> + Clone {
-    let any = time(min, max);
-    move |text| match any(text)? {
-        time if time.0.subsec_nanos() == 0 => Ok(time),
-        _ => Err("write whole seconds, such as 30s or 2m".to_owned()),
-    }
-}
-
 /// The parser of a latency. It needs its unit: seconds are not what a number here would mean.
 pub(super) fn latency(text: &str) -> Result<Time, String> {
     text.parse()

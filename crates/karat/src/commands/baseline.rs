@@ -51,7 +51,7 @@ fn accept(
     };
     Choice::own(arguments.project.as_deref())?;
     let (choice, check) = located(&check)?;
-    let mut plan = select(choice.load(Baselines::Optional)?, &check, None)?;
+    let mut plan = select(choice.load(Baselines::Optional, terminal)?, &check, None)?;
     refuse_ambiguous(&plan, arguments.only.as_deref())?;
     let names_none: Vec<String> = plan.entries.iter().filter_map(without_file).collect();
     if let Some(first) = names_none.first().filter(|_| names_none.len() == plan.entries.len()) {
@@ -184,7 +184,7 @@ impl Update {
 /// Shows the committed baselines.
 pub(crate) fn show(arguments: &BaselineShowArgs, terminal: &Terminal) -> Result<Exit, Stop> {
     let choice = Choice::new(arguments.project.as_deref(), arguments.bundled)?;
-    let plan = choice.load(Baselines::Optional)?;
+    let plan = choice.load(Baselines::Optional, terminal)?;
     let baselines: Vec<&Baseline> =
         plan.entries.iter().filter_map(|planned| planned.baseline.as_ref()).collect();
     if terminal.json() {

@@ -56,7 +56,8 @@ pub(crate) fn run(
 ) -> Result<Exit, Stop> {
     // A baseline that is missing is found now, and not when all parts are done.
     let (choice, arguments) = measuring::located(arguments)?;
-    let plan = measuring::select(choice.load(Baselines::Needed)?, &arguments, evaluation)?;
+    let plan =
+        measuring::select(choice.load(Baselines::Needed, terminal)?, &arguments, evaluation)?;
     let folder = measuring::out_folder(&plan, &arguments);
     places::prepare(&folder)?;
     let journals = folder.join("journal");

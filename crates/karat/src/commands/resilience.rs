@@ -34,7 +34,7 @@ pub(crate) fn score(arguments: &ResilienceScoreArgs, terminal: &Terminal) -> Res
         RunFormat::Asb => Format::Asb,
         RunFormat::Native => Format::Native,
     };
-    let gate = policy(&arguments.min, &arguments.max, &[], arguments.max_errors)?;
+    let gate = policy(&arguments.rules, &[], arguments.max_errors)?;
     gate.validate().map_err(Stop::bad_input)?;
     let filter = Filter {
         attacks: arguments.attacks.clone(),
@@ -88,7 +88,7 @@ pub(crate) fn run(arguments: &ResilienceRunArgs, terminal: &Terminal) -> Result<
 
 /// Lets an agent work in worlds, through a defence.
 fn in_worlds(arguments: &WorldArgs, check: &CheckArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    let gate = policy(&arguments.min, &arguments.max, &[], arguments.max_errors)?;
+    let gate = policy(&arguments.rules, &[], arguments.max_errors)?;
     gate.validate().map_err(Stop::bad_input)?;
     let surfaces = arguments.surfaces.iter().map(|name| {
         Surface::of(name).ok_or_else(|| {
@@ -138,7 +138,7 @@ fn in_worlds(arguments: &WorldArgs, check: &CheckArgs, terminal: &Terminal) -> R
             ),
             key_env: arguments.key_env.clone(),
         }),
-        agent_seconds: Some(arguments.agent_timeout.0.as_secs()),
+        agent_timeout: Some(arguments.agent_timeout),
         replay: arguments.replay.clone(),
         record: arguments.record.clone(),
         ..Config::default()

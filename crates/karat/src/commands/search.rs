@@ -51,8 +51,9 @@ fn entries(arguments: &SearchArgs, terminal: &Terminal) -> Result<Vec<(Common, C
     let entry = |name: &str, system: SystemConfig| {
         let ready =
             ReadyConfig { probe: arguments.no_probe.then_some(false), ..ReadyConfig::default() };
-        let config = Config { limit: arguments.results, ready, ..Config::of(system) };
-        let mut common = Common::named(name);
+        let config = Config { results: arguments.results, ready, ..Config::of(system) };
+        let mut common =
+            Common { start_timeout_ms: Retrieval::START_TIMEOUT_MS, ..Common::named(name) };
         Retrieval::check(&config, &mut common)?;
         Ok((common, config))
     };
@@ -107,7 +108,6 @@ fn system(arguments: &SearchArgs, terminal: &Terminal) -> Result<SystemConfig, S
                 arguments: named(&arguments.arguments)?,
                 from: mcp::Part::default(),
                 answer,
-                start_timeout_ms: mcp::default_start_timeout_ms(),
             });
         }
         (None, Some(url)) if url.contains(QUERY) => {

@@ -92,7 +92,7 @@ impl<'t> Watch<'t> {
     /// Measures the entries that use a changed file, or all of them the first time.
     fn round(&mut self, changed: Option<&BTreeSet<PathBuf>>) -> Result<(), Stop> {
         self.written = Written::by(&self.choice, &self.arguments, None);
-        let plan = self.choice.load(Baselines::Needed)?;
+        let plan = self.choice.load(Baselines::Needed, self.terminal)?;
         self.written = Written::by(&self.choice, &self.arguments, Some(&plan));
         let mut plan = measuring::select(plan, &self.arguments, self.evaluation.as_ref())?;
         // Results of entries that were removed from the project are dropped.

@@ -347,7 +347,7 @@ fn trouble_is_classed_and_counted_and_never_a_zero() {
     let cut = &GOOD[..60];
     scratch.write("cut.jsonl", format!("{GOOD}\n{cut}"));
     scratch.karat(&["agent", "score", "cut.jsonl"]).expect(2).says(&["cut.jsonl:2", "truncated"]);
-    let allowed = scored(&scratch, &["cut.jsonl", "--max-bad", "0.5"]);
+    let allowed = scored(&scratch, &["cut.jsonl", "--max-malformed", "0.5"]);
     assert_eq!(value(&allowed, "calls.exact"), Some(1.0));
     assert!(allowed["warnings"].to_string().contains("truncated 1"), "{}", allowed["warnings"]);
 

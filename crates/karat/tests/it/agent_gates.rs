@@ -86,13 +86,13 @@ fn means_of_samples_honour_every_flag() {
     };
     ragas(sample, &["--min", "calls.exact=0"]).expect(0);
     ragas(sample, &["--min", "calls.exact=1"]).expect(1);
-    ragas(sample, &["--max-bad", "2"]).expect(2).says(&["--max-bad"]);
+    ragas(sample, &["--max-malformed", "2"]).expect(2).says(&["--max-malformed"]);
     ragas(sample, &["--tasks", "none.jsonl"]).expect(2).says(&["none.jsonl"]);
     ragas(sample, &["--tools", "none.json"]).expect(2).says(&["none.json"]);
     let half = format!("{sample}\n{{}}\n");
     ragas(&half, &[]).expect(2);
-    ragas(&half, &["--max-bad", "0.4"]).expect(2);
-    let read = ragas(&half, &["--max-bad", "0.5"]).expect(0);
+    ragas(&half, &["--max-malformed", "0.4"]).expect(2);
+    let read = ragas(&half, &["--max-malformed", "0.5"]).expect(0);
     assert!(read.stdout.contains("1 record could not be read"), "{}", read.stdout);
     // The metric of the peer by the id that a report has.
     let deepeval = r#"{"tools_called":[{"name":"a"}],"expected_tools":[{"name":"b"}]}"#;

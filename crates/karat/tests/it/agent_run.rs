@@ -238,7 +238,7 @@ fn an_endpoint_that_misbehaves_is_classed_and_never_a_zero() {
             "stub",
             "--endpoint",
             &endpoint.url,
-            "--retry-pause",
+            "--backoff",
             "1ms",
         ])
     };
@@ -376,19 +376,23 @@ fn the_time_of_a_run_ends_a_slow_model_and_a_slow_tool() {
         std::thread::sleep(std::time::Duration::from_secs(4));
         chat(&json!({"role": "assistant", "content": "They make 5."}))
     });
-    driven(&scratch, &slow, &["--max-time", "1s", "--record", "rec.jsonl", "-o", "live.json"])
+    driven(&scratch, &slow, &["--agent-timeout", "1s", "--record", "rec.jsonl", "-o", "live.json"])
         .expect(0);
     let trace = first_trace(&scratch);
     assert_eq!((&trace["stopped"], &trace["output"]), (&json!("time"), &Value::Null));
-    driven(&scratch, &slow, &["--max-time", "1s", "--replay", "rec.jsonl", "-o", "again.json"])
-        .expect(0);
+    driven(
+        &scratch,
+        &slow,
+        &["--agent-timeout", "1s", "--replay", "rec.jsonl", "-o", "again.json"],
+    )
+    .expect(0);
     assert_eq!(scratch.read("live.json"), scratch.read("again.json"));
     // Two calls in one turn: the first is cut off, the second is not made.
     scratch.write(
         "tasks.jsonl",
         r#"{"id":"w","input":"Wait.","servers":["demo"],"expect":{"calls":[]},"plan":{"turns":[{"calls":[{"name":"wait","arguments":{"ms":9000}},{"name":"add","arguments":{"a":1,"b":1}}]},{"say":"Done."}]}}"#,
     );
-    scratch.karat(&["agent", "run", "tasks.jsonl", "--max-time", "1s"]).expect(0);
+    scratch.karat(&["agent", "run", "tasks.jsonl", "--agent-timeout", "1s"]).expect(0);
     let trace = first_trace(&scratch);
     assert_eq!((&trace["stopped"], &trace["output"]), (&json!("time"), &Value::Null));
     let calls = trace["calls"].as_array().unwrap();
@@ -593,5 +597,5 @@ fn two_endpoints_are_compared_as_an_upgrade() {
     let mixed = upgrade(recorded, &new, &[]).expect(1).json();
     assert_eq!(mixed["upgrade"]["lost"].as_array().unwrap().len(), 1);
     scratch.karat(&["agent", "upgrade", &old, &new]).expect(2).says(&["--tasks"]);
-    upgrade("m@http://127.0.0.1:1/v1", &new, &["--retry-pause", "1ms"]).expect(3);
+    upgrade("m@http://127.0.0.1:1/v1", &new, &["--backoff", "1ms"]).expect(3);
 }

@@ -708,7 +708,7 @@ fn entries_of_one_name_are_told_apart_by_their_evaluation() {
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(said.contains(advice), "{said}");
     }
-    let said = scratch.karat(&["check", "--format", "agent"]).expect(1).stdout;
+    let said = scratch.karat(&["check", "--output-format", "agent"]).expect(1).stdout;
     assert!(said.contains(advice), "{said}");
 }
 
@@ -738,7 +738,7 @@ fn advice_after_a_failure_is_advice_that_works() {
     let advice = |limit: &str| {
         scratch.project(GOLDEN, &gate(limit), "{ builtin = \"bm25-names\" }");
         let said = scratch.karat(&["check"]).expect(1).stdout;
-        let agent = scratch.karat(&["check", "--format", "agent"]).expect(1).stdout;
+        let agent = scratch.karat(&["check", "--output-format", "agent"]).expect(1).stdout;
         [said, agent].map(|said| said.contains("baseline update"))
     };
     assert_eq!(advice("min = 1.0"), [false, false]);
@@ -758,7 +758,7 @@ fn options_that_would_be_ignored_are_refused_or_followed() {
     let scratch = Scratch::new();
     let gate = "baseline = \"b.json\"\n[retrieval.gate.metrics]\n\"mrr\" = { max_drop = 0.0 }\n";
     scratch.project(GOLDEN, gate, BM25);
-    for flags in [&["--watch"][..], &["--open"], &["--format", "agent"]] {
+    for flags in [&["--watch"][..], &["--open"], &["--output-format", "agent"]] {
         let partition = [&["check", "--partition", "hash:1/3"], flags].concat();
         let ran = scratch.karat(&partition).expect(2);
         assert!(ran.stderr.contains("--partition"), "{}", ran.stderr);

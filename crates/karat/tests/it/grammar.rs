@@ -286,11 +286,13 @@ const EARLIER_TARGET: &str = "--url --config --server --transport --protocol --e
 
 /// The options of version 77d6b38 that have another name now: the command (empty for all of them), the option with
 /// a value, and its present name.
-const RENAMED: [(&str, [&str; 2], &str); 8] = [
+const RENAMED: [(&str, [&str; 2], &str); 10] = [
     ("", ["--timeout-ms", "2000"], "--timeout"),
     ("", ["--start-timeout-ms", "900"], "--start-timeout"),
-    ("", ["--retry-pause-ms", "0"], "--retry-pause"),
-    ("", ["--max-seconds", "60"], "--max-time"),
+    ("", ["--retry-pause-ms", "0"], "--backoff"),
+    ("", ["--max-seconds", "60"], "--agent-timeout"),
+    ("", ["--cases", "60"], "--inputs"),
+    ("", ["--max-bad", "0.5"], "--max-malformed"),
     ("", ["--parallel", "3"], "--concurrency"),
     ("retrieval serve-fitness", ["--limit", "5"], "--results"),
     ("corpus lock", ["--out", "x.json"], "--output"),
@@ -341,6 +343,8 @@ fn an_earlier_option_works_with_one_line_that_names_the_present_one() {
     scratch.write("tasks.jsonl", TASK);
     let demo = ["--", env!("CARGO_BIN_EXE_karat"), "demo-server"];
     let call = ["server", "call", "--tool", "add", "--input", r#"{"a": 2, "b": 3}"#];
+    let fuzz = ["server", "fuzz", "--tool", "add", "--fail-on", "never"];
+    scratch.write("traces.jsonl", r#"{"id": "a", "calls": [], "expect": {"calls": []}}"#);
     let load = ["server", "load", "suite.yaml", "--count", "50", "--warm-up", "0"];
     let attacked = ["resilience", "run", "--world", "mail"];
     for (command, earlier, present) in [
@@ -369,12 +373,25 @@ fn an_earlier_option_works_with_one_line_that_names_the_present_one() {
         (
             vec!["agent", "run", "tasks.jsonl", "--max-seconds", "60"],
             "--max-seconds 60",
-            "--max-time 60s",
+            "--agent-timeout 60s",
         ),
+        (vec!["agent", "run", "tasks.jsonl", "--max-time", "1m"], "--max-time", "--agent-timeout"),
         (
             vec!["agent", "run", "tasks.jsonl", "--retry-pause-ms", "5"],
             "--retry-pause-ms 5",
-            "--retry-pause 5ms",
+            "--backoff 5ms",
+        ),
+        (vec!["agent", "run", "tasks.jsonl", "--retry-pause=5ms"], "--retry-pause", "--backoff"),
+        (
+            vec!["agent", "score", "traces.jsonl", "--format", "native", "--max-bad", "0.5"],
+            "--max-bad",
+            "--max-malformed",
+        ),
+        ([&fuzz[..], &["--cases", "1"], &demo].concat(), "--cases", "--inputs"),
+        (
+            vec!["retrieval", "run", "--builtin", "bm25", "--format", "agent"],
+            "--format",
+            "--output-format",
         ),
         (vec!["corpus", "lock", "bundled:tools/v1", "--out", "lock.json"], "--out", "--output"),
     ] {
@@ -401,6 +418,8 @@ fn an_earlier_option_is_not_looked_for_where_it_never_was() {
     for (command, option) in [
         (&["check", "--timeout-ms", "5"][..], "--timeout-ms"),
         (&["check", "--parallel", "5"], "--parallel"),
+        (&["check", "--cases", "5"], "--cases"),
+        (&["compare", "a.json", "--format", "agent"], "--format"),
         (&["compare", "a.json", "--out", "x"], "--out"),
         (&["retrieval", "score", "--limit", "5"], "--limit"),
     ] {
@@ -420,7 +439,7 @@ fn an_invalid_time_is_refused_with_the_range() {
     let scratch = Scratch::new();
     let server = ["server", "call", "--tool", "add", "--timeout"];
     let capture = ["corpus", "capture", "--out", "b", "--timeout"];
-    let agent = ["agent", "run", "tasks.jsonl", "--max-time"];
+    let agent = ["agent", "run", "tasks.jsonl", "--agent-timeout"];
     let demo = ["--", env!("CARGO_BIN_EXE_karat"), "demo-server"];
     let refused = |command: &[&str], value: &str, demo: &[&str]| {
         let (last, before) = command.split_last().unwrap();
@@ -437,10 +456,103 @@ fn an_invalid_time_is_refused_with_the_range() {
         let said = refused(&capture, value, &demo);
         assert!(said.contains("a time from 1s to 1h"), "{value}: {said}");
     }
-    assert!(refused(&agent, "1500ms", &[]).contains("whole seconds"));
+    assert!(refused(&agent, "0", &[]).contains("a time from 1ms to 24h"));
     for seconds in ["20", "20s", "0.5m", "20000ms", "2e1"] {
         let call = ["server", "call", "--tool", "add", "--input", r#"{"a": 2, "b": 3}"#];
         scratch.karat(&[&call[..], &["--timeout", seconds], &demo].concat()).expect(0);
+    }
+}
+
+/// Entries with an earlier key: the entry, the key with its value, the present one, and a word of the error that
+/// the value leads to.
+const EARLIER_KEYS: [(&str, &str, &str, &str); 7] = [
+    (
+        "[[retrieval]]\ndataset = \"bundled:tools/v1\"\nsystem = { builtin = \"bm25\" }\n",
+        "limit = 0",
+        "`limit` is now `results`",
+        "`results` must be",
+    ),
+    (
+        "[[retrieval]]\ndataset = \"bundled:tools/v1\"\nsystem = { builtin = \"bm25\" }\n",
+        "ready.limit = \"x\"",
+        "`ready.limit` is now `ready.results`",
+        "expected a non-negative integer",
+    ),
+    (
+        "[[retrieval]]\ndataset = \"bundled:tools/v1\"\nsystem.mcp.server.command = [\"x\"]\n\
+         system.mcp.tool = \"find\"\n",
+        "system.mcp.start_timeout_ms = 0",
+        "`system.mcp.start_timeout_ms` is now `start_timeout_ms`",
+        "`start_timeout_ms` must be at least 1",
+    ),
+    (
+        "[[detection]]\ndataset = \"bundled:threats/v1\"\nsystem.mcp.server.command = [\"x\"]\n\
+         system.mcp.tool = \"scan\"\nsystem.mcp.arguments = { text = \"{tool}\" }\n\
+         system.mcp.answer.flagged = \"flagged\"\n",
+        "system.mcp.start_timeout_ms = 0",
+        "`system.mcp.start_timeout_ms` is now `start_timeout_ms`",
+        "`start_timeout_ms` must be at least 1",
+    ),
+    ("[[fuzz]]\nbuiltin = \"demo\"\n", "cases = 0", "`cases` is now `inputs`", "`inputs` must be"),
+    (
+        "[[agent]]\ndataset = \"bundled:traces/v2\"\n",
+        "max_bad = 2",
+        "`max_bad` is now `max_malformed`",
+        "`max_malformed` must be",
+    ),
+    (
+        "[[resilience]]\ndataset = \"bundled:worlds/v1\"\n",
+        "agent_seconds = 0",
+        "`agent_seconds` is now `agent_timeout = \"0s\"`",
+        "`agent_timeout` must be",
+    ),
+];
+
+#[test]
+fn an_earlier_key_of_a_project_is_read_as_the_present_one() {
+    let scratch = Scratch::new();
+    for (entry, key, _, error) in EARLIER_KEYS {
+        scratch.write("karat.toml", format!("{entry}name = \"x\"\n{key}\n"));
+        scratch.karat(&["baseline", "show"]).expect(2).says(&[error]);
+    }
+}
+
+#[test]
+fn an_earlier_key_of_a_project_works_with_one_line_that_names_the_present_one() {
+    let scratch = Scratch::new();
+    for (entry, key, hint, _) in EARLIER_KEYS {
+        let key = key.replace("= 0", "= 1").replace("= 2", "= 1").replace("\"x\"", "1");
+        let hint = hint.replace("\"0s\"", "\"1s\"");
+        let project = format!("{entry}name = \"x\"\n{key}\n");
+        scratch.write("karat.toml", &project);
+        let hints = |ran: &str| -> Vec<String> {
+            ran.lines().filter(|line| line.contains(" is now ")).map(str::to_owned).collect()
+        };
+        let ran = scratch.karat(&["baseline", "show"]).expect(0);
+        let line = project.lines().count();
+        let end = "the old spelling will be removed in the next release";
+        assert_eq!(hints(&ran.stderr), [format!("karat: karat.toml:{line}: {hint}; {end}")]);
+        let quiet = scratch.karat(&["-q", "baseline", "show"]).expect(0);
+        assert_eq!(hints(&quiet.stderr), [""; 0], "{key}");
+        // With the present one too, it is a key that nothing reads.
+        let present = hint.split('`').nth(3).unwrap();
+        let value = if present.contains('=') { "" } else { " = 1" };
+        scratch.write("karat.toml", format!("{project}{present}{value}\n"));
+        let both = scratch.karat(&["baseline", "show"]).expect(2);
+        let earlier = key.split(' ').next().unwrap().rsplit('.').next().unwrap();
+        both.says(&[&format!("unknown key `{earlier}`")]);
+    }
+}
+
+#[test]
+fn the_bundled_project_and_the_starters_have_no_earlier_key() {
+    let scratch = Scratch::new();
+    let ran = scratch.karat(&["baseline", "show", "--bundled"]).expect(0);
+    assert!(!ran.stderr.contains(" is now "), "{}", ran.stderr);
+    for kind in ["server", "proxy", "scanner", "agent"] {
+        scratch.karat(&["init", kind, "--for", kind, "--ci", "none"]).expect(0);
+        let ran = scratch.karat(&["baseline", "show", kind]).expect(0);
+        assert!(!ran.stderr.contains(" is now "), "{kind}: {}", ran.stderr);
     }
 }
 

@@ -131,7 +131,7 @@ fn a_real_model_is_driven_scored_and_replayed_with_the_model_gone() {
             "3",
             "--timeout",
             "300s",
-            "--max-time",
+            "--agent-timeout",
             "600s",
         ];
         all.extend(more);

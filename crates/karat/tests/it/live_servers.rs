@@ -92,7 +92,7 @@ fn server_everything_over_streamable_http() {
     // It shares the network, and one of its tools fetches any URL it is given: only tools that reach
     // nothing are probed here. The run over stdio has no network and probes them all.
     let quiet = ["--tool", "echo", "--tool", "get-sum", "--tool", "get-structured-content"];
-    place.probe(&EVERYTHING, "fuzz", &[&quiet[..], &["--cases", "20"]].concat(), &target);
+    place.probe(&EVERYTHING, "fuzz", &[&quiet[..], &["--inputs", "20"]].concat(), &target);
     place.probe(&EVERYTHING, "attack", &quiet, &target);
 }
 
@@ -102,7 +102,7 @@ fn measure(server: &Real) {
     place.suite(server, &place.target());
     let place = Place::new(server);
     place.lint(server, &place.target());
-    place.probe(server, "fuzz", &["--cases", "20"], &place.target());
+    place.probe(server, "fuzz", &["--inputs", "20"], &place.target());
     let place = Place::new(server);
     place.probe(server, "attack", &[], &place.target());
     Place::new(server).suggest(server);

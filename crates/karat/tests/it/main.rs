@@ -14,6 +14,7 @@
 // The fuzz targets call `libfuzzer_sys::fuzz_target!`; here that macro is in `fuzzed`.
 extern crate self as libfuzzer_sys;
 
+mod adapters;
 mod agent;
 mod agent_gates;
 mod agent_run;

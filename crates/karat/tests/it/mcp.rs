@@ -223,8 +223,8 @@ fn it_passes_the_tests_of_karat() {
     let reading = ["--", karat.as_str(), "mcp"];
     let with =
         |words: &[&'static str]| -> Vec<&str> { words.iter().copied().chain(reading).collect() };
-    let scan = ["server", "scan", "--cases", "12", "--fail-on", "warning"];
-    let fuzz = ["server", "fuzz", "--cases", "25", "--fail-on", "warning"];
+    let scan = ["server", "scan", "--inputs", "12", "--fail-on", "warning"];
+    let fuzz = ["server", "fuzz", "--inputs", "25", "--fail-on", "warning"];
     let attack = ["server", "attack", "--fail-on", "warning"];
     for words in [&scan[..], &fuzz[..], &attack[..]] {
         let ran = scratch.karat(&with(words));

@@ -247,13 +247,13 @@ fn the_form_for_agents_names_what_failed_and_where_to_look() {
     let scratch = with_baseline();
     let tools = scratch.read("tools.json").replace("Open a ticket.", "Nothing of note.");
     scratch.write("tools.json", tools);
-    let ran = scratch.karat(&["check", "--format", "agent", "-o", "r.agent.md"]).expect(1);
+    let ran = scratch.karat(&["check", "--output-format", "agent", "-o", "r.agent.md"]).expect(1);
     let words = ["karat: fail:", "FAIL retrieval/r", "rule mrr max_drop 0", "--item=q1"];
     words.iter().for_each(|word| assert!(ran.stdout.contains(word), "{word}: {}", ran.stdout));
     assert!(ran.stdout.contains("karat-report/report.json"), "{}", ran.stdout);
     let file = scratch.read("r.agent.md");
     assert!(ran.stdout.starts_with(file.trim_end()), "the file has no list of files: {file}");
-    let shown = scratch.karat(&["show", "--format", "agent"]).expect(0);
+    let shown = scratch.karat(&["show", "--output-format", "agent"]).expect(0);
     assert!(shown.stdout.starts_with(file.trim_end()), "{}", shown.stdout);
-    scratch.karat(&["check", "--format", "agent", "--json"]).expect(2);
+    scratch.karat(&["check", "--output-format", "agent", "--json"]).expect(2);
 }

@@ -118,7 +118,7 @@ fn parts_that_do_not_belong_together_are_refused() {
     let project = scratch.read("karat.toml");
     let others = [
         ("name = \"r\"", "name = \"r\"\nseed = 3", "seed 3 there, 0 here"),
-        ("name = \"r\"", "name = \"r\"\nlimit = 7", "settings differ"),
+        ("name = \"r\"", "name = \"r\"\nresults = 7", "settings differ"),
         ("name = \"r\"", "name = \"r\"\nruns = 2", "runs 2 there, 1 here"),
         (
             "name = \"r\"",
@@ -136,7 +136,7 @@ fn parts_that_do_not_belong_together_are_refused() {
         refused(&[1, 2, 3], &["parts/2/journal/retrieval-", said]);
     }
     // All parts alike, and of another run than the project describes.
-    scratch.write("karat.toml", project.replacen("name = \"r\"", "name = \"r\"\nlimit = 9", 1));
+    scratch.write("karat.toml", project.replacen("name = \"r\"", "name = \"r\"\nresults = 9", 1));
     std::fs::remove_dir_all(scratch.path("parts/2")).unwrap();
     scratch.write(journal, &kept);
     refused(&[1, 2, 3], &["to another run (the system or its settings differ)"]);

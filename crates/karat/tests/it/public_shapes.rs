@@ -137,7 +137,7 @@ fn findings_can_be_handed_to_a_forge() {
 
     let karat = env!("CARGO_BIN_EXE_karat");
     let server = ["--", karat, "demo-server", "--vulnerable"];
-    let fuzz = ["server", "fuzz", "--tool", "misshapen", "--cases", "20", "--sarif", "fuzz.sarif"];
+    let fuzz = ["server", "fuzz", "--tool", "misshapen", "--inputs", "20", "--sarif", "fuzz.sarif"];
     scratch.karat(&[&fuzz[..], &server].concat()).expect(1);
     assert!(is_taken_by_forges(&json(&scratch, "fuzz.sarif")) >= 1);
     let attack = ["server", "attack", "--tool", "settings_unsafe", "--sarif", "attack.sarif"];

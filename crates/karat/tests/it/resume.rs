@@ -41,7 +41,7 @@ pub(crate) fn project() -> Scratch {
     scratch.write(
         "karat.toml",
         "[[retrieval]]\nname = \"slow\"\ncorpus = \"tools.json\"\ngolden = \"golden.jsonl\"\n\
-         system = { command = [\"python3\", \"slow.py\"] }\nconcurrency = 4\nlimit = 5\n",
+         system = { command = [\"python3\", \"slow.py\"] }\nconcurrency = 4\nresults = 5\n",
     );
     scratch
 }
@@ -109,7 +109,7 @@ fn a_killed_run_is_resumed_without_asking_again_and_reports_the_same() {
 fn a_journal_of_other_settings_is_refused() {
     let scratch = project();
     scratch.karat(&["check", "-v"]);
-    let project = scratch.read("karat.toml").replace("limit = 5", "limit = 6");
+    let project = scratch.read("karat.toml").replace("results = 5", "results = 6");
     scratch.write("karat.toml", project);
     scratch.karat(&["check", "--resume", "--quiet"]).expect(2).says(&[
         "retrieval-slow.jsonl",

@@ -390,7 +390,7 @@ fn results_beyond_the_limit_are_not_scored_and_said_to_be_there() {
     let scratch = Scratch::new();
     // The right tool of the second query is third, and one was asked for.
     let long = command("say(q, [\"s:create_issue\", \"s:send_mail\", \"s:list_files\"])");
-    scratch.project(GOLDEN, "", &format!("{long}limit = 1\n"));
+    scratch.project(GOLDEN, "", &format!("{long}results = 1\n"));
     let report = scratch.karat(&["retrieval", "run", "--json"]).expect(0).report();
     for id in ["mrr", "map", "recall@10"] {
         assert_eq!(item(&report, "q2")["metrics"][id], 0.0, "{id}");

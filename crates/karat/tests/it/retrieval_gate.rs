@@ -19,7 +19,7 @@ const PROJECT: &str = r#"
 name = "search"
 corpus = "corpus.json"
 golden = "golden.json"
-limit = 20
+results = 20
 baseline = "baseline.json"
 system = { builtin = "bm25" }
 [retrieval.gate]
@@ -266,10 +266,10 @@ changes! {
         |files| files.project = files.project.replace("name = \"search\"", "name = \"other\""),
         2, ["this baseline belongs to \"search\", not \"other\""];
     more_results_are_asked_for_than_before:
-        |files| files.project = files.project.replace("limit = 20", "limit = 100"),
-        2, ["mrr", "20 results were requested before, 100 now", "`limit`"];
+        |files| files.project = files.project.replace("results = 20", "results = 100"),
+        2, ["mrr", "20 results were requested before, 100 now", "`results`"];
     fewer_results_are_asked_for_than_before:
-        |files| files.project = files.project.replace("limit = 20", "limit = 3"),
+        |files| files.project = files.project.replace("results = 20", "results = 3"),
         2, ["20 results were requested before, 3 now"];
     a_value_of_the_baseline_was_edited:
         |files| {
@@ -407,7 +407,7 @@ fn only_the_changed_queries_are_left_out_of_a_comparison() {
 fn two_depths_are_compared_as_far_as_both_reach() {
     let (scratch, mut files) = accepted();
     scratch.karat(&["check", "-o", "before.json"]).expect(0);
-    files.project = files.project.replace("limit = 20", "limit = 5");
+    files.project = files.project.replace("results = 20", "results = 5");
     files.project = files.project.split("[retrieval.gate]").next().unwrap().to_owned();
     files.write(&scratch);
     scratch.karat(&["check", "-o", "after.json"]).expect(0);

@@ -68,7 +68,7 @@ fn every_command_that_talks_to_a_server_can_be_recorded() {
     for words in [
         vec!["lint", "--fail-on", "never"],
         vec!["call", "--tool", "echo", "--input", r#"{"text": "hello"}"#],
-        vec!["fuzz", "--tool", "add", "--cases", "3", "--fail-on", "never"],
+        vec!["fuzz", "--tool", "add", "--inputs", "3", "--fail-on", "never"],
         vec!["attack", "--tool", "echo", "--case", "command-injection"],
     ] {
         let command = ["--record", "session.jsonl", "--", KARAT, "demo-server"];

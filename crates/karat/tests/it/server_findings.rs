@@ -138,7 +138,7 @@ fn a_poisoned_tool_fails_lint_and_scan_with_the_rule_named() {
         "inputSchema": schema, "annotations": {"readOnlyHint": true},
         "do": [{"check": schema}, {"text": "3"}]});
     let [program, script] = scratch.server(json!({"tools": [clean]}).to_string());
-    let ran = scratch.karat(&["server", "scan", "--cases", "5", "--", program, script]);
+    let ran = scratch.karat(&["server", "scan", "--inputs", "5", "--", program, script]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("1 tool,") && ran.stdout.contains("inputs to"), "{}", ran.stdout);
 }
@@ -275,7 +275,7 @@ fn one_cause_is_one_finding_and_every_replay_line_works() {
          - {{name: four, {number}, do: [{{text: 'at /srv/app/index.js:10:3 in main (/srv/app/x.js:1:2)'}}]}}\n"
     );
     let scratch = Scratch::new();
-    let (ran, findings) = fuzzed(&scratch, &script, &["--cases", "30", "--timeout", "4s"]);
+    let (ran, findings) = fuzzed(&scratch, &script, &["--inputs", "30", "--timeout", "4s"]);
     assert_eq!(ran.code, 1, "{}", ran.stderr);
     let of = |rule: &str| -> Vec<&Value> {
         findings.iter().filter(|finding| finding["rule"] == rule).collect()
@@ -465,7 +465,7 @@ fn inputs_that_succeed_come_from_recordings_and_resources() {
         let never = findings.iter().filter(|one| one["rule"] == "fuzz-never-succeeded");
         never.map(|one| one["tool"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    let allowed = ["--cases", "30", "--allow", "fuzz-accepted-invalid"];
+    let allowed = ["--inputs", "30", "--allow", "fuzz-accepted-invalid"];
     assert_eq!(never(&allowed), ["look_up"]);
 
     let [program, script] = scratch.server(PICKY);

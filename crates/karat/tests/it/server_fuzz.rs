@@ -59,7 +59,7 @@ fn every_planted_fault_is_found_made_small_and_can_be_played_again() {
         "settings_unsafe",
         "misshapen",
     ];
-    let mut arguments = vec!["--json", "--cases", "80"];
+    let mut arguments = vec!["--json", "--inputs", "80"];
     for tool in tools {
         arguments.extend(["--tool", tool]);
     }
@@ -103,7 +103,7 @@ fn every_planted_fault_is_found_made_small_and_can_be_played_again() {
 fn tools_that_keep_their_word_have_no_findings() {
     let scratch = Scratch::new();
     let tools = ["add", "echo", "read_file_safe", "find_user_safe", "count_safe", "settings_safe"];
-    let mut arguments = vec!["--json", "--cases", "60"];
+    let mut arguments = vec!["--json", "--inputs", "60"];
     for tool in tools {
         arguments.extend(["--tool", tool]);
     }
@@ -135,7 +135,7 @@ fn the_same_seed_gives_the_same_report_and_another_seed_other_inputs() {
             &scratch,
             &[
                 "--json",
-                "--cases",
+                "--inputs",
                 "150",
                 "--seed",
                 seed,
@@ -160,11 +160,13 @@ fn tools_that_destroy_are_left_alone_and_named() {
     let alone = fuzz(&scratch, &["--tool", "forget_note"]);
     assert_eq!(alone.code, 3, "{}", alone.stdout);
     assert!(alone.stderr.contains("destructiveHint"), "{}", alone.stderr);
-    let beside = fuzz(&scratch, &["--cases", "5", "--tool", "forget_note", "--tool", "echo"]);
+    let beside = fuzz(&scratch, &["--inputs", "5", "--tool", "forget_note", "--tool", "echo"]);
     assert_eq!(beside.code, 0, "{}", beside.stderr);
     assert!(beside.stdout.contains("forget_note"), "{}", beside.stdout);
-    let allowed =
-        fuzz(&scratch, &["--json", "--cases", "5", "--allow-destructive", "--tool", "forget_note"]);
+    let allowed = fuzz(
+        &scratch,
+        &["--json", "--inputs", "5", "--allow-destructive", "--tool", "forget_note"],
+    );
     assert_eq!(allowed.report()["items"][0]["id"], "forget_note");
 }
 
@@ -172,7 +174,7 @@ fn tools_that_destroy_are_left_alone_and_named() {
 fn a_value_that_is_known_to_work_opens_the_way_to_success() {
     let scratch = Scratch::new();
     let noted = |arguments: &[&str]| {
-        let mut all = vec!["--json", "--cases", "30", "--tool", "read_file_safe"];
+        let mut all = vec!["--json", "--inputs", "30", "--tool", "read_file_safe"];
         all.extend(arguments);
         let report = fuzz(&scratch, &all).report();
         findings(&report, "read_file_safe").iter().any(|(rule, _)| *rule == "fuzz-never-succeeded")
@@ -186,7 +188,7 @@ fn what_is_wrong_is_said_before_anything_is_started() {
     let scratch = Scratch::new();
     for (arguments, said) in [
         (&["--tool", "ad"] as &[&str], "did you mean \"add\""),
-        (&["--cases", "0"], "`cases` must be at least 1"),
+        (&["--inputs", "0"], "`cases` must be at least 1"),
         (&["--set", "path"], "NAME=VALUE"),
         (&["--allow", "fuzz-crsh"], "fuzz-crash"),
         (&["-o", "report.doc"], ".json"),
@@ -270,7 +272,7 @@ fn a_server_over_http_is_fuzzed_too_and_the_holes_are_served_on_loopback_alone()
         "server",
         "fuzz",
         "--json",
-        "--cases",
+        "--inputs",
         "40",
         "--tool",
         "lenient_unsafe",
@@ -321,7 +323,7 @@ fn a_value_that_no_tool_takes_is_named_with_the_nearest_parameter() {
     let server = scratch.server(greet);
     let warning = "--set \"nmae\": no tool has a parameter of that name (did you mean \"name\"?)";
     for (command, more) in
-        [("fuzz", &["--cases", "3"][..]), ("attack", &["--time-limit", "5"]), ("suggest", &[])]
+        [("fuzz", &["--inputs", "3"][..]), ("attack", &["--time-limit", "5"]), ("suggest", &[])]
     {
         let said = |set: &str| {
             let words = [&["server", command, "--set", set][..], more, &["--"], &server].concat();
@@ -346,7 +348,7 @@ fn a_value_that_no_tool_takes_is_named_with_the_nearest_parameter() {
 fn fuzz_failing(calls: &str, failure: &str) -> (Ran, Value, Value) {
     let scratch = Scratch::new();
     let server = scratch.write("reader.py", include_str!("../fixtures/reader.py"));
-    let fuzz = ["server", "fuzz", "--json", "--cases", "60", "--", "python3"];
+    let fuzz = ["server", "fuzz", "--json", "--inputs", "60", "--", "python3"];
     let ran =
         scratch.karat(&[&fuzz[..], &[server.to_str().unwrap(), "take", calls, failure]].concat());
     let report = ran.report();

@@ -68,7 +68,7 @@ fn secrets_of_the_server_are_in_no_file_and_no_output() {
         vec!["server", "call", "--tool", "environment"],
         vec!["server", "load", "--tool", "environment", "--count", "3", "-o", "load.json"],
         vec!["server", "lint", "--json", "--fail-on", "never"],
-        vec!["server", "fuzz", "--tool", "environment", "--cases", "3", "-o", "fuzz.json"],
+        vec!["server", "fuzz", "--tool", "environment", "--inputs", "3", "-o", "fuzz.json"],
         vec!["server", "attack", "--tool", "environment", "-o", "attack.json"],
         vec!["server", "test", "suite.yaml", "--update", "-o", "x.html", "-o", "x.json"],
         vec!["server", "test", "suite.yaml", "-o", "x.xml", "-o", "x.md", "-o", "x.sarif"],

@@ -41,7 +41,7 @@ pub(crate) fn diff(arguments: &AgentDiffArgs, terminal: &Terminal) -> Result<Exi
         format: read.format,
         tasks: read.tasks,
         within,
-        max_bad: read.max_bad,
+        max_malformed: read.max_malformed,
     };
     let mut common = Common::named("diff");
     if let Some(min) = arguments.min_similarity {

@@ -45,7 +45,7 @@ pub(super) fn score(arguments: &AgentScoreArgs, terminal: &Terminal) -> Result<E
     let files = TraceFiles { files: &config.traces, formats: &formats, metrics: &metrics };
     let prices = config.load_prices(&root)?;
     let (tasks, prices) = (tasks.as_ref(), prices.as_ref());
-    let source = TraceSource { files, tasks, max_bad: config.max_bad, prices };
+    let source = TraceSource { files, tasks, max_malformed: config.max_malformed, prices };
     let mut aggregates = streaming::score(&source, &tools, None, &mut on_item)?;
     let stated = aggregates.stats.notes.clone();
     aggregates.stats.note_recognized(config.format, &formats);

@@ -42,13 +42,13 @@ pub(crate) fn here() -> Root<'static> {
 
 /// The settings for reading traces.
 fn config(arguments: &TraceArgs) -> Result<Config, Stop> {
-    if !(0.0..=1.0).contains(&arguments.max_bad) {
-        return Err(Stop::bad_input("--max-bad must be between 0 and 1"));
+    if !(0.0..=1.0).contains(&arguments.max_malformed) {
+        return Err(Stop::bad_input("--max-malformed must be between 0 and 1"));
     }
     Ok(Config {
         format: arguments.format,
         tasks: arguments.tasks.clone(),
-        max_bad: arguments.max_bad,
+        max_malformed: arguments.max_malformed,
         ..Config::default()
     })
 }

@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &AgentRunArgs, terminal: &Terminal) -> Result<Exit,
         }
         (_, false) => (config(arguments)?, live.runs),
     };
-    let gate = policy(&task.min, &task.max, &[], live.max_errors)?;
+    let gate = policy(&task.rules, &[], live.max_errors)?;
     let common = Common { runs, gate, ..common(live, &task.name) };
     let run = arguments.check();
     let project = planned(common, config)?;
@@ -81,7 +81,7 @@ pub(super) fn common(live: &LiveArgs, name: &str) -> Common {
         concurrency: live.concurrency,
         timeout_ms: live.timeout.as_millis(),
         retries: 4,
-        backoff_ms: live.retry_pause.as_millis(),
+        backoff_ms: live.backoff.as_millis(),
         ..Common::named(name)
     }
 }
@@ -126,7 +126,7 @@ pub(super) fn live_config(live: &LiveArgs) -> Config {
         budget: Budget {
             turns: live.max_turns,
             tokens: live.max_tokens,
-            seconds: live.max_time.0.as_secs(),
+            agent_timeout: live.agent_timeout,
             cost: live.max_cost,
         },
         system: live.system.clone(),

@@ -7,7 +7,7 @@ use karat_core::evaluation::{Common, Entry};
 use karat_core::gate::{Policy, Rule};
 
 use super::{config, here, means};
-use crate::cli::{AgentScoreArgs, CheckArgs};
+use crate::cli::{AgentScoreArgs, CheckArgs, RuleArgs};
 use crate::commands::{check, parquet};
 use crate::exit::{Exit, Stop};
 use crate::project;
@@ -78,16 +78,15 @@ pub(super) fn named<T: AsRef<str>>(ids: &[T]) -> Result<Vec<CallMetric>, Stop> {
 
 /// The gate that the arguments ask for; every rule is one that can be kept or broken.
 pub(super) fn gate(arguments: &AgentScoreArgs) -> Result<Policy, Stop> {
-    let AgentScoreArgs { min, max, max_drop, max_errors, .. } = arguments;
-    let gate = policy(min, max, max_drop, *max_errors)?;
+    let AgentScoreArgs { rules, max_drop, max_errors, .. } = arguments;
+    let gate = policy(rules, max_drop, *max_errors)?;
     gate.validate().map_err(Stop::bad_input)?;
     Ok(gate)
 }
 
 /// The gate that flags ask for.
 pub(crate) fn policy(
-    min: &[String],
-    max: &[String],
+    RuleArgs { min, max }: &RuleArgs,
     max_drop: &[String],
     max_errors: impl Into<Option<f64>>,
 ) -> Result<Policy, Stop> {

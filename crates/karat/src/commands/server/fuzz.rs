@@ -27,7 +27,7 @@ pub(crate) fn fuzz(arguments: &FuzzArgs, terminal: &Terminal) -> Result<Exit, St
         server,
         set,
         recordings: probe.from_recording.clone(),
-        cases: arguments.cases,
+        inputs: arguments.inputs,
         tools: probe.tool.clone(),
         allow_destructive: probe.allow_destructive,
         time_limit: probe.time_limit.or(Some(Time(fuzz::TIME_LIMIT))),

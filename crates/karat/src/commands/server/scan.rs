@@ -66,7 +66,7 @@ pub(crate) fn scan(arguments: &ScanArgs, terminal: &Terminal) -> Result<Exit, St
     let stop = StopRequest::default();
     let config = Config {
         server: Some(spec.clone()),
-        cases: arguments.cases,
+        inputs: arguments.inputs,
         time_limit: Some(arguments.time_limit),
         tool_time_limit: Some(Time(arguments.time_limit.0 / 4)),
         allow_destructive: arguments.allow_destructive,
