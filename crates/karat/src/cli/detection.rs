@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::check::CheckArgs;
+use super::check::{CheckArgs, ScoreArgs};
 
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -31,24 +31,33 @@ pub(crate) enum DetectionCommand {
 pub(crate) struct DetectionRunArgs {
     #[command(flatten)]
     pub(crate) check: CheckArgs,
-    /// A labelled corpus for the scanner after `--` [default: bundled:threats/v2]
-    #[arg(long, value_name = "FILE", requires = "scanner")]
-    pub(crate) corpus: Option<PathBuf>,
+    // For the scanner after `--`; by default, bundled:threats/v2.
+    #[command(flatten)]
+    pub(crate) threats: ThreatArgs,
     /// The command of a scanner that reads a JSON line for each entry and answers with one
     #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["project", "bundled", "only"])]
     pub(crate) scanner: Vec<String>,
 }
 
+/// The labelled entries.
 #[derive(Args)]
-pub(crate) struct VerdictsArgs {
-    /// The labelled corpus: Karat's JSON Lines, or the public security and detect corpora
+pub(crate) struct ThreatArgs {
+    /// A dataset folder, or bundled:threats/v2
+    #[arg(long, value_name = "DATASET", conflicts_with = "corpus")]
+    pub(crate) dataset: Option<String>,
+    /// A labelled corpus: Karat's JSON Lines, or the public security and detect corpora
     #[arg(long, value_name = "FILE")]
     pub(crate) corpus: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct VerdictsArgs {
+    #[command(flatten)]
+    pub(crate) threats: ThreatArgs,
     /// The verdicts: lines of `{id, verdict}`, a public scan-verdict file, SARIF 2.1.0, or Parquet with
-    /// a column of labels (no --corpus then)
+    /// a column of labels (without --dataset or --corpus)
     #[arg(long, value_name = "FILE")]
     pub(crate) verdicts: PathBuf,
-    /// Write items, observations and metrics into this folder, as Parquet
-    #[arg(long, value_name = "DIR")]
-    pub(crate) parquet: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) score: ScoreArgs,
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::check::CheckArgs;
+use super::check::{CheckArgs, ScoreArgs};
 use super::given::Given;
 use super::search::SearchArgs;
 
@@ -73,12 +73,8 @@ pub(crate) struct RankingsArgs {
     /// Count a query without lines in the run as an empty result (trec_eval -c), not as missing
     #[arg(long, requires = "run")]
     pub(crate) absent_is_empty: bool,
-    /// The maximum fraction of queries without a ranking
-    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
-    pub(crate) max_errors: f64,
-    /// Write items, observations and metrics into this folder, as Parquet
-    #[arg(long, value_name = "DIR")]
-    pub(crate) parquet: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) score: ScoreArgs,
 }
 
 #[derive(Args)]

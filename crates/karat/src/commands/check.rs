@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use karat_core::gate;
+use karat_core::gate::{self, Policy};
 use karat_core::kind::Evaluation;
 use karat_core::leaderboard;
 use karat_core::project::{Baselines, Project};
@@ -15,7 +15,8 @@ use karat_io::text::printable;
 use karat_report::{Output, findings, json};
 
 use crate::browser;
-use crate::cli::{CheckAllArgs, CheckArgs, Format};
+use crate::cli::{CheckAllArgs, CheckArgs, Format, ScoreArgs};
+use crate::commands::agent::score::policy;
 use crate::commands::measuring::{Measured, located, measure, path_of, select};
 use crate::commands::{merging, parquet, part, places};
 use crate::exit::{Exit, Stop};
@@ -130,7 +131,7 @@ fn check(
     ready(arguments)?;
     let (choice, arguments) = located(arguments)?;
     ready(&arguments)?;
-    let plan = choice.load(Baselines::Needed)?;
+    let plan = choice.load(Baselines::Needed, terminal)?;
     let labels: Vec<String> = plan.entries.iter().map(|planned| planned.entry.label()).collect();
     let plan = select(plan, &arguments, evaluation)?;
     let measure = || match origin {
@@ -252,7 +253,7 @@ fn source(plan: &Project<'_>) -> Source {
 /// Applies gates to a report without a project, and publishes it as a check of one entry.
 pub(crate) fn conclude(
     mut report: Report,
-    policy: &gate::Policy,
+    policy: &Policy,
     arguments: &CheckArgs,
     terminal: &Terminal,
 ) -> Result<Exit, Stop> {
@@ -269,21 +270,63 @@ pub(crate) fn conclude(
 /// Applies gates to reports without a project, shows them, and writes the given outputs.
 pub(crate) fn conclude_all(
     mut reports: Vec<Report>,
-    policy: &gate::Policy,
+    policy: &Policy,
     outputs: &[PathBuf],
     terminal: &Terminal,
 ) -> Result<Exit, Stop> {
-    let mut files = Vec::new();
-    for path in outputs {
-        files.push((Output::of(path).map_err(Stop::bad_input)?, path.clone()));
-    }
-    places::untracked(files.iter().map(|(_, path)| path.as_path()))?;
+    let files = named(outputs)?;
     for report in &mut reports {
         gate::judge(report, policy, None).map_err(Stop::bad_input)?;
     }
     let verdict = verdict(&reports, &[]);
     let document = CheckReport { verdict, ..CheckReport::of(reports) };
     publish(document, &files, Detail::Tables, terminal).exit(false)
+}
+
+/// The gate that the options of a score ask for, and the folder for its tables.
+pub(crate) fn scoring(arguments: &ScoreArgs) -> Result<(Policy, Option<&Path>), Stop> {
+    if !(0.0..=1.0).contains(&arguments.max_errors) {
+        return Err(Stop::bad_input("--max-errors must be between 0 and 1"));
+    }
+    let folder = arguments.parquet.as_deref();
+    parquet::ready(folder)?;
+    let gate = policy(&arguments.rules, &[], arguments.max_errors)?;
+    gate.validate().map_err(Stop::bad_input)?;
+    Ok((gate, folder))
+}
+
+/// Applies a gate to the report of recorded answers, writes the given outputs, and shows the scores.
+pub(crate) fn conclude_scores(
+    mut report: Report,
+    policy: &Policy,
+    outputs: &[PathBuf],
+    terminal: &Terminal,
+) -> Result<Exit, Stop> {
+    let files = named(outputs)?;
+    gate::judge(&mut report, policy, None).map_err(Stop::bad_input)?;
+    let document = CheckReport::of(vec![report]);
+    files.iter().try_for_each(|(output, path)| write(&document, *output, path))?;
+    for report in &document.reports {
+        match (terminal.json(), terminal.quiet()) {
+            (true, _) => terminal.print_json(report)?,
+            (false, true) => terminal.print(&trouble_of(report))?,
+            (false, false) => {
+                terminal.print(&karat_report::terminal::scores(report, terminal.style()))?;
+                terminal.print(&lines_of(files.iter().map(|(_, path)| path.display())))?;
+            }
+        }
+    }
+    Ok(exit(&document, false))
+}
+
+/// The named outputs with their formats.
+fn named(outputs: &[PathBuf]) -> Result<Vec<(Output, PathBuf)>, Stop> {
+    let mut files = Vec::new();
+    for path in outputs {
+        files.push((Output::of(path).map_err(Stop::bad_input)?, path.clone()));
+    }
+    places::untracked(files.iter().map(|(_, path)| path.as_path()))?;
+    Ok(files)
 }
 
 /// The result of a run, and the reasons why some of it could not be judged or written.
@@ -348,15 +391,20 @@ fn show(
     }
     let style = terminal.style();
     if detail == Detail::Tables {
-        let lines: String =
-            written.iter().map(|file| format!("report: {}\n", printable(file))).collect();
-        return terminal.print(&(karat_report::terminal::check(document, style) + &lines));
+        return terminal
+            .print(&(karat_report::terminal::check(document, style) + &lines_of(written)));
     }
     if terminal.verbose() {
         terminal.print(&karat_report::terminal::check(document, style))?;
         terminal.print("\n")?;
     }
     terminal.print(&karat_report::terminal::summary(document, written, style))
+}
+
+/// The lines about files that were written.
+fn lines_of(files: impl IntoIterator<Item = impl ToString>) -> String {
+    let line = |file: String| format!("report: {}\n", printable(&file));
+    files.into_iter().map(|file| line(file.to_string())).collect()
 }
 
 fn write(document: &CheckReport, output: Output, path: &Path) -> Result<(), Stop> {

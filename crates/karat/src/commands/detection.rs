@@ -11,21 +11,26 @@ use karat_detection::system::SystemConfig;
 use karat_detection::{Config, Detection, ScoreOptions, score_verdicts};
 
 use super::{check, parquet};
-use crate::bundled::Embedded;
-use crate::cli::{DetectionRunArgs, VerdictsArgs};
+use crate::bundled::{self, Embedded};
+use crate::cli::{DetectionRunArgs, ThreatArgs, VerdictsArgs};
 use crate::exit::{Exit, Stop};
 use crate::project;
 use crate::terminal::Terminal;
 
 /// Measures the entries of the project, or the scanner that the command line names.
 pub(crate) fn run(arguments: &DetectionRunArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    let DetectionRunArgs { check, corpus, scanner } = arguments;
+    let DetectionRunArgs { check, threats, scanner } = arguments;
+    let ThreatArgs { dataset, corpus } = threats;
+    let own = dataset.is_some() || corpus.is_some();
     let Some(program) = scanner.first() else {
-        return check::one(&Evaluation::Detection, check, terminal);
+        return match own {
+            true => Err(Stop::bad_input("--dataset and --corpus require a scanner after `--`")),
+            false => check::one(&Evaluation::Detection, check, terminal),
+        };
     };
-    let bundled = |name: &str| corpus.is_none().then(|| name.to_owned());
+    let bundled = |name: &str| (!own).then(|| name.to_owned());
     let config = Config {
-        dataset: bundled("bundled:threats/v2"),
+        dataset: dataset.clone().or_else(|| bundled("bundled:threats/v2")),
         benign_from: bundled("bundled:tools/v1"),
         corpus: corpus.clone(),
         system: SystemConfig { command: Some(scanner.clone()), ..SystemConfig::default() },
@@ -38,33 +43,33 @@ pub(crate) fn run(arguments: &DetectionRunArgs, terminal: &Terminal) -> Result<E
     check::carry_out(&plan, check, terminal)
 }
 
-/// Scores every detector of the file, without a gate.
+/// Scores every detector of the file.
 pub(crate) fn score(arguments: &VerdictsArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    let folder = arguments.parquet.as_deref();
-    parquet::ready(folder)?;
-    let report = match parquet::are_parquet(std::slice::from_ref(&arguments.verdicts))? {
+    let VerdictsArgs { threats: ThreatArgs { dataset, corpus }, verdicts, score } = arguments;
+    let (gate, folder) = check::scoring(score)?;
+    let report = match parquet::are_parquet(std::slice::from_ref(verdicts))? {
         true => {
             parquet::refuse(
-                &[("--corpus", arguments.corpus.is_some())],
+                &[("--dataset", dataset.is_some()), ("--corpus", corpus.is_some())],
                 "the Parquet file has a column of labels",
             )?;
-            parquet::verdicts(&arguments.verdicts, folder)?
+            parquet::verdicts(verdicts, score.max_errors, folder)?
         }
         false => {
-            let corpus = arguments.corpus.as_ref();
-            let corpus = corpus
-                .ok_or_else(|| Stop::bad_input("--corpus is required: the file with the labels"))?;
-            let dataset = Dataset::from_file(corpus)?;
-            let report = score_verdicts(dataset, &arguments.verdicts, &ScoreOptions::default())?;
+            let data = match (dataset, corpus) {
+                (Some(name), _) => Dataset::open(bundled::dataset(name)?)?,
+                (None, Some(file)) => Dataset::from_file(file)?,
+                (None, None) => {
+                    return Err(Stop::bad_input(
+                        "--dataset or --corpus is required: the entries with their labels",
+                    ));
+                }
+            };
+            let options = ScoreOptions { max_errors: score.max_errors, ..ScoreOptions::default() };
+            let report = score_verdicts(data, verdicts, &options)?;
             parquet::write_all(folder, std::slice::from_ref(&report))?;
             report
         }
     };
-    if terminal.json() {
-        terminal.print_json(&report)?;
-        return Ok(Exit::Pass);
-    }
-    let style = terminal.style();
-    terminal.print(&karat_report::terminal::scores(&report, style))?;
-    Ok(Exit::Pass)
+    check::conclude_scores(report, &gate, &score.outputs, terminal)
 }

@@ -3,7 +3,6 @@
 
 use std::path::Path;
 
-use karat_core::report::Report;
 use karat_io::input::{Limits, Lines, write_atomic};
 use karat_io::text::count;
 use karat_metrics::ranking::Measure;
@@ -14,20 +13,18 @@ use karat_retrieval::{ScoreOptions, score_rankings};
 
 use crate::bundled;
 use crate::cli::{ExportTrecArgs, FitnessArgs, RankingsArgs, ToolsArgs};
-use crate::commands::parquet;
+use crate::commands::{check, parquet};
 use crate::exit::{Exit, Stop};
 use crate::terminal::Terminal;
 
 /// The dataset that is measured on where none is named.
 const BUNDLED: &str = "bundled:tools/v1";
 
-/// Scores a file of rankings, without a gate.
+/// Scores a file of rankings.
 pub(crate) fn score(arguments: &RankingsArgs, terminal: &Terminal) -> Result<Exit, Stop> {
-    if !(0.0..=1.0).contains(&arguments.max_errors) {
-        return Err(Stop::bad_input("--max-errors must be between 0 and 1"));
-    }
-    let folder = arguments.parquet.as_deref();
-    parquet::ready(folder)?;
+    let score = &arguments.score;
+    let (gate, folder) = check::scoring(score)?;
+    let conclude = |report| check::conclude_scores(report, &gate, &score.outputs, terminal);
     if let Some(path) = &arguments.rankings
         && parquet::are_parquet(std::slice::from_ref(path))?
     {
@@ -40,8 +37,7 @@ pub(crate) fn score(arguments: &RankingsArgs, terminal: &Terminal) -> Result<Exi
             ],
             "the Parquet file has a column of relevant ids",
         )?;
-        let report = parquet::rankings(path, arguments.max_errors, folder)?;
-        return show(&report, terminal);
+        return conclude(parquet::rankings(path, score.max_errors, folder)?);
     }
     let dataset = tools(&arguments.tools)?;
     let absent = if arguments.absent_is_empty { Absent::Empty } else { Absent::Unanswered };
@@ -50,24 +46,10 @@ pub(crate) fn score(arguments: &RankingsArgs, terminal: &Terminal) -> Result<Exi
         (None, Some(path)) => (path, Rankings::load_trec(path, absent)?),
         (None, None) => return Err(Stop::bad_input("missing --rankings or --run")),
     };
-    let options = ScoreOptions { max_errors: arguments.max_errors, ..ScoreOptions::default() };
+    let options = ScoreOptions { max_errors: score.max_errors, ..ScoreOptions::default() };
     let report = score_rankings(dataset, &rankings, path, &options)?;
     parquet::write_all(folder, std::slice::from_ref(&report))?;
-    show(&report, terminal)
-}
-
-fn show(report: &Report, terminal: &Terminal) -> Result<Exit, Stop> {
-    if terminal.json() {
-        terminal.print_json(report)?;
-    } else {
-        let style = terminal.style();
-        terminal.print(&karat_report::terminal::scores(report, style))?;
-    }
-    // Scores of a harness that its own controls contradict do not pass.
-    match report.controls.iter().all(|control| control.ok) {
-        true => Ok(Exit::Pass),
-        false => Ok(Exit::GateFailed),
-    }
+    conclude(report)
 }
 
 /// Writes the requested files.

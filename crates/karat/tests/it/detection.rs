@@ -448,3 +448,57 @@ fn a_label_of_a_verdict_that_contradicts_the_corpus_is_refused() {
     verdicts("benign");
     scratch.karat(&score).expect(2).says(&["tp-00", "benign in the verdict file"]);
 }
+
+#[test]
+fn recorded_verdicts_are_held_to_rules_and_written_as_a_report() {
+    let scratch = Scratch::new();
+    corpus(&scratch);
+    let verdict =
+        |id: String, verdict: &str| format!("{{\"id\": \"{id}\", \"verdict\": \"{verdict}\"}}\n");
+    let found = |n: usize| verdict(format!("tp-{n:02}"), if n < 9 { "flag" } else { "pass" });
+    let verdicts: String =
+        (0..12).map(|n| found(n) + &verdict(format!("hn-{n:02}"), "pass")).collect();
+    scratch.write("v.jsonl", &verdicts);
+    let score = |of: &[&str], more: &[&str]| {
+        let words = ["detection", "score", "--verdicts", "v.jsonl"];
+        scratch.karat(&[&words[..], of, more].concat())
+    };
+    let file = ["--corpus", "corpus.jsonl"];
+    score(&file, &["--min", "recall=0.7", "--max", "fpr=0"]).expect(0);
+    let failed = score(&file, &["--min", "recall=0.8", "-o", "r.json", "-o", "r.html"]).expect(1);
+    assert!(
+        failed.stdout.contains("recall = 0.7500 is below the minimum 0.8")
+            && failed.stdout.contains("report: r.html"),
+        "{}",
+        failed.stdout
+    );
+    let written: Value = serde_json::from_str(&scratch.read("r.json")).unwrap();
+    assert_eq!(
+        (&written["verdict"], &written["reports"][0]["kind"]),
+        (&"fail".into(), &"verdicts".into())
+    );
+    let quiet = score(&file, &["-q", "--min", "recall=0.8"]).expect(1);
+    assert!(quiet.stdout.starts_with("fail: detection"), "{}", quiet.stdout);
+    score(&file, &["--min", "recal=0.8"]).expect(2).says(&["recal"]);
+    score(&file, &["--max-errors", "2"]).expect(2).says(&["--max-errors"]);
+
+    // A dataset as `karat detection run` has it; entries without a verdict are allowed or not.
+    let lines = scratch.read("corpus.jsonl");
+    scratch.write("set/v1/entries/a.jsonl", &lines);
+    scratch.karat(&["corpus", "freeze", "set/v1"]).expect(0);
+    let frozen = ["--dataset", "set/v1"];
+    let report = score(&frozen, &["--json"]).expect(0).json();
+    assert_eq!(metric(&report, "recall")["value"], 0.75);
+    scratch.write(
+        "v.jsonl",
+        verdicts.lines().skip(1).map(|line| format!("{line}\n")).collect::<String>(),
+    );
+    score(&frozen, &[]).expect(3).says(&["tp-00"]);
+    score(&frozen, &["--max-errors", "0.1"]).expect(0);
+    score(&[&file[..], &frozen].concat(), &[]).expect(2);
+    score(&[], &[]).expect(2).says(&["--dataset or --corpus is required"]);
+    scratch
+        .karat(&["detection", "run", "--dataset", "set/v1"])
+        .expect(2)
+        .says(&["--dataset", "`--`"]);
+}

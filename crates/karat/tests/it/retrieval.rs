@@ -223,6 +223,21 @@ fn trec_files_say_the_same_to_our_trec_scorer_and_come_back_unchanged() {
 }
 
 #[test]
+fn rankings_made_elsewhere_are_held_to_rules_and_written_as_a_report() {
+    let scratch = Scratch::new();
+    public_files(&scratch);
+    let score = |more: &[&str]| {
+        let words = with_files(&["retrieval", "score"], &["--rankings", "rankings.jsonl"]);
+        scratch.karat(&[&words[..], more].concat())
+    };
+    score(&["--max", "mrr=1"]).expect(0);
+    let failed = score(&["--min", "mrr=1", "-o", "r.json"]).expect(1).stdout;
+    assert!(failed.contains("report: r.json"), "{failed}");
+    let written: Value = serde_json::from_str(&scratch.read("r.json")).unwrap();
+    assert_eq!(written["verdict"], "fail");
+}
+
+#[test]
 fn a_journal_and_a_report_can_be_scored_again() {
     let scratch = Scratch::new();
     scratch.project(GOLDEN, "", BM25);

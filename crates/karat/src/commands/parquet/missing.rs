@@ -21,7 +21,7 @@ pub(crate) fn rankings(_: &Path, _: f64, _: Option<&Path>) -> Result<Report, Sto
     Err(missing())
 }
 
-pub(crate) fn verdicts(_: &Path, _: Option<&Path>) -> Result<Report, Stop> {
+pub(crate) fn verdicts(_: &Path, _: f64, _: Option<&Path>) -> Result<Report, Stop> {
     Err(missing())
 }
 

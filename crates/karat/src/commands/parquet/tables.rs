@@ -76,8 +76,12 @@ pub(crate) fn rankings(
 }
 
 /// Scores a file of verdicts that has the labels too.
-pub(crate) fn verdicts(file: &Path, folder: Option<&Path>) -> Result<Report, Stop> {
-    let options = Options { name: stem(file), ..Options::default() };
+pub(crate) fn verdicts(
+    file: &Path,
+    max_errors: f64,
+    folder: Option<&Path>,
+) -> Result<Report, Stop> {
+    let options = Options { max_errors, name: stem(file), ..Options::default() };
     let scorer = Scorer::new(Kind::Verdicts, options).map_err(stop)?;
     score(&[file.to_owned()], &scorer, folder)
 }
