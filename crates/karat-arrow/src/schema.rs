@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 
 use crate::options::Plan;
-use crate::{Error, Kind, Options};
+use crate::{Error, Kind};
 
 /// The key of a schema's metadata that names the schema and its version.
 pub const SCHEMA_KEY: &str = "karat.schema";

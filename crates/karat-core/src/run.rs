@@ -66,7 +66,7 @@ impl Default for Options {
 
 /// An event of a run.
 #[derive(Debug)]
-pub(crate) enum Event<'a, A> {
+pub enum Event<'a, A> {
     /// Asking begins.
     Started {
         /// The number of answers there will be.
@@ -81,7 +81,7 @@ pub(crate) enum Event<'a, A> {
 }
 
 /// Receives the events of a run; never reaches back.
-pub(crate) trait Listener<A> {
+pub trait Listener<A> {
     /// Handles one event.
     ///
     /// # Errors

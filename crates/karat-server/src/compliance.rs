@@ -16,7 +16,7 @@ use crate::suite::Feature;
 
 /// The schemas of a server's tools, and the protocol revision that it speaks.
 #[derive(Default)]
-pub struct Contract {
+pub(crate) struct Contract {
     tools: BTreeMap<String, Known>,
     revision: Revision,
     /// True if the definitions were not recorded: nothing is known of the other tools of the server.
@@ -43,7 +43,7 @@ const NOT_STRUCTURED: &str =
 
 /// The result of checking a value against a schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fit {
+pub(crate) enum Fit {
     /// It fits.
     Fits {
         /// Violations of `format`, which is not asserted.

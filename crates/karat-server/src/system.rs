@@ -39,7 +39,7 @@ const PIPE_BYTES: usize = 64 << 10;
 
 /// The place of a server.
 #[derive(Clone, Debug)]
-pub enum Target {
+pub(crate) enum Target {
     /// The program or address of a spec.
     Spec(Box<ServerSpec>),
     /// The demo server, in this process.
@@ -76,7 +76,7 @@ impl Target {
 }
 
 /// A server under test.
-pub struct Server {
+pub(crate) struct Server {
     target: Target,
     options: Options,
     setup: Vec<Arc<Step>>,

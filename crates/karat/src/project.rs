@@ -11,7 +11,7 @@ use karat_io::input::{self, Limits};
 
 use crate::bundled::Embedded;
 use crate::exit::Stop;
-use crate::face::Terminal;
+use crate::terminal::Terminal;
 
 /// The evaluations that a project can have entries of. A new one adds its line here.
 pub(crate) fn registry() -> Registry {

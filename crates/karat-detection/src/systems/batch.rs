@@ -30,8 +30,8 @@ use serde_json::{Value, json};
 
 use super::answer::{Rated, definition};
 use super::batch_config::Paths;
-pub use super::batch_config::{
-    Absent, BatchConfig, FindingPaths, Names, OutputFormat, Repeats, ToolsShape, Unplaced,
+pub(crate) use super::batch_config::{
+    Absent, BatchConfig, Names, OutputFormat, Repeats, ToolsShape, Unplaced,
 };
 use super::canary::{canaries, odd};
 use super::documents::documents;
@@ -68,7 +68,7 @@ pub struct Batch {
 }
 
 /// The surroundings of a batch: where its answers are kept while it works, and where its progress is shown.
-pub struct BatchContext<'c> {
+pub(crate) struct BatchContext<'c> {
     /// The journal; the finished starts are in a file next to it.
     pub journal: Option<&'c Path>,
     /// Set to continue an interrupted run.

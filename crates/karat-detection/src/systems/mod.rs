@@ -1,19 +1,19 @@
 //! The adapters: one file for each way to reach a scanner.
 
-pub mod answer;
-pub mod batch;
+pub(crate) mod answer;
+pub(crate) mod batch;
 mod batch_config;
-pub mod builtin;
+pub(crate) mod builtin;
 mod canary;
-pub mod command;
+pub(crate) mod command;
 mod documents;
-pub mod http;
-pub mod mcp;
-pub mod sarif;
+pub(crate) mod http;
+pub(crate) mod mcp;
+pub(crate) mod sarif;
 mod starts;
-pub mod verdicts;
+pub(crate) mod verdicts;
 #[cfg(feature = "yara")]
-pub mod yara;
+pub(crate) mod yara;
 
 use karat_core::observed::DetectorFinding;
 use karat_io::text::{clip, printable};

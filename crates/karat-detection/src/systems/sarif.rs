@@ -21,7 +21,7 @@ const NO_FINDING: &str = "none";
 
 /// The results of a SARIF log by the name of the entry.
 #[derive(Debug, Default, PartialEq)]
-pub struct Sarif {
+pub(crate) struct Sarif {
     /// The tools that made them; their runs have all ended well.
     pub detectors: Vec<String>,
     /// The findings, by entry and detector.

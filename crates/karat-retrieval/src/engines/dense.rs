@@ -24,7 +24,7 @@ const FILES: [&str; 3] = ["model.safetensors", "tokenizer.json", "config.json"];
 const LARGEST: u64 = 2 << 30;
 
 /// The corpus as vectors.
-pub struct Dense {
+pub(super) struct Dense {
     model: StaticModel,
     digest: Digest,
     ids: Vec<String>,

@@ -21,7 +21,7 @@ const K: f64 = 60.0;
 pub(super) const DEPTH: usize = 100;
 
 /// Both engines over one corpus.
-pub struct Hybrid {
+pub(super) struct Hybrid {
     words: Bm25,
     meaning: Dense,
 }
