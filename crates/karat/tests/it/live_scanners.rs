@@ -112,7 +112,7 @@ pub(crate) fn judged_all_but(report: &Value, hidden: &[&str]) {
         // Entries of other surfaces may carry a result as well; then they are hidden too.
         assert!(abstained || !hidden.contains(&surface.as_str()), "{id}: {surface} {outcome}");
     }
-    let recall = metric(&report, "recall")["value"].as_f64().unwrap();
+    let recall = metric(report, "recall")["value"].as_f64().unwrap();
     assert!(recall > 0.0, "a scanner that finds nothing at all was not reached");
     assert!(report["environment"]["latency_ms"]["p50"].as_f64().unwrap() > 0.0);
     assert!(report["controls"].as_array().unwrap().iter().all(|control| control["ok"] == true));
