@@ -332,14 +332,15 @@ impl Resolver<'_> {
         Ok(resolved)
     }
 
-    fn url(&mut self, url: &str) -> Result<String, StartError> {
-        let url = self.text(url)?;
+    fn url(&mut self, written: &str) -> Result<String, StartError> {
+        let url = self.text(written)?;
+        // Without the values of its variables, which are secrets.
+        let shown = describe_url(written);
         let wrong = |why: String| StartError::Spec { why };
-        let parsed = reqwest::Url::parse(&url).map_err(|error| {
-            wrong(format!("the url {} is invalid: {error}", describe_url(&url)))
-        })?;
+        let parsed = reqwest::Url::parse(&url)
+            .map_err(|error| wrong(format!("the url {shown} is invalid: {error}")))?;
         if !matches!(parsed.scheme(), "http" | "https") {
-            return Err(wrong(format!("the url {} is not http or https", describe_url(&url))));
+            return Err(wrong(format!("the url {shown} is not http or https")));
         }
         for part in secrets::in_urls(&url) {
             self.redactor.add(&url[part]);

@@ -4,6 +4,7 @@
 //! status of 400 and above is a failure of that question, never an answer.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::path::Path;
 use std::time::Duration;
 
@@ -47,20 +48,27 @@ impl<A> HttpConfig<A> {
         self.method.as_deref().unwrap_or(default)
     }
 
-    /// Makes a request of these values without looking at the environment, and returns it as text:
-    /// for finding mistakes before anything is asked.
+    /// Makes a request of these values and returns it as text: for finding mistakes before anything is
+    /// asked. A variable that is not set is an error later, where its value is needed; the address is
+    /// checked if all of its variables are set.
     ///
     /// # Errors
     /// If the address is not valid or a place is unknown.
     pub fn preview(&self, values: &Values) -> Result<String, String> {
-        let variables = |_: &str| Some("x".to_owned());
-        let url = self.template(&Variables::new(&variables, Path::new("")))?;
-        let request = self.request(&url, values)?;
-        http::check_url(&request.url)
-            .map_err(|error| format!("url {:?}: {error}", self.describe()))?;
+        let folder = Path::new("");
+        let request = self.request(&self.template(folder, &|_| Some("x".to_owned()))?, values)?;
         http::check_method(&request.method).map_err(|error| format!("method: {error}"))?;
+        if let Ok(url) = self.template(folder, &environment) {
+            self.check_url(&url)?;
+        }
         let body = request.body.map(|body| String::from_utf8_lossy(&body.bytes).into_owned());
         Ok(format!("{} {}", request.url, body.unwrap_or_default()))
+    }
+
+    /// Checks the address with its variables replaced; the message shows the configured one.
+    fn check_url(&self, url: &Template) -> Result<(), String> {
+        let Ok(filled) = url.fill(|_| Ok::<_, Infallible>("1".to_owned()));
+        http::check_url(&filled).map_err(|error| format!("url {:?}: {error}", self.describe()))
     }
 
     /// The settings as the report shows them: no header values, and the address as it is written.
@@ -83,9 +91,16 @@ impl<A> HttpConfig<A> {
     }
 
     /// The address with its variables replaced, as a template.
-    fn template(&self, variables: &Variables<'_>) -> Result<Template, String> {
-        let url = variables.interpolate(&self.url).map_err(|error| format!("url: {error}"))?;
-        Template::parse(&url.text)
+    fn template(
+        &self,
+        folder: &Path,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Template, String> {
+        // A brace in a value is not a placeholder.
+        let escaped =
+            |name: &str| variable(name).map(|value| value.replace('{', "{{").replace('}', "}}"));
+        let url = Variables::new(&escaped, folder).interpolate(&self.url);
+        Template::parse(&url.map_err(|error| format!("url: {error}"))?.text)
     }
 
     fn request(&self, url: &Template, values: &Values) -> Result<Request, String> {
@@ -121,10 +136,8 @@ impl<A: Clone> HttpEndpoint<A> {
             headers: config.headers.clone(),
             ..http::Options::default()
         };
-        // A brace in a value is not a placeholder.
-        let escaped =
-            |name: &str| environment(name).map(|value| value.replace('{', "{{").replace('}', "}}"));
-        let url = config.template(&Variables::new(&escaped, folder))?;
+        let url = config.template(folder, &environment)?;
+        config.check_url(&url)?;
         let variables = Variables::new(&environment, folder);
         let mut client = Client::with_variables(&options, &variables)?;
         let redactor = client.redactor_mut();
@@ -210,6 +223,28 @@ mod tests {
         let error = config(json!({"url": "http://h/", "method": "G T", "answer": null}));
         let error = error.preview(&values).unwrap_err();
         assert_eq!(error, "method: \"G T\" is not an HTTP method");
-        config(json!({"url": "http://h/${KEY}/{query}", "answer": null})).preview(&values).unwrap();
+        for url in
+            ["http://h/${NO_SUCH_1}/{query}", "${NO_SUCH_1}/{query}", "http://h:${NO_SUCH_1}/"]
+        {
+            config(json!({"url": url, "answer": null})).preview(&values).unwrap();
+        }
+        // Its default is known.
+        let error = config(json!({"url": "${NO_SUCH_1:-h}/{query}", "answer": null}));
+        assert!(error.preview(&values).unwrap_err().contains("not a URL"));
+    }
+
+    #[test]
+    fn the_address_is_checked_with_the_values_of_its_variables() {
+        let new = |url: &str| {
+            let config = config(json!({"url": url, "answer": null}));
+            HttpEndpoint::new(&config, Path::new("/"), Duration::from_secs(1)).map(drop)
+        };
+        new("${NO_SUCH_1:-http://127.0.0.1}:${NO_SUCH_2:-80}/{query}").unwrap();
+        // The values of variables are not shown.
+        let error = new("${PATH}/{query}").unwrap_err();
+        let shown = "url \"${PATH}/{query}\": not a URL: relative URL without a base";
+        assert_eq!(error, shown);
+        let error = new("${NO_SUCH_1}/{query}").unwrap_err();
+        assert!(error.starts_with("url: the environment variable NO_SUCH_1 is not set"), "{error}");
     }
 }

@@ -318,6 +318,58 @@ fn secrets_come_from_the_environment_and_reach_no_output() {
     }
 }
 
+#[test]
+fn an_address_may_come_from_variables_and_its_password_reaches_no_output() {
+    let scratch = Scratch::new();
+    let url = server(|query, _| right(query));
+    let (base, rest) = url.split_once("/search").unwrap();
+    let authority = base.strip_prefix("http://").unwrap();
+    let port = authority.rsplit_once(':').unwrap().1;
+    let secret = format!("http://me:tell-nobody@{authority}");
+    let run = |words: &[&str], variables: &[(&str, &str)]| {
+        let mut command = scratch.command(words);
+        command.env_remove("KARAT_TEST_BASE").envs(variables.iter().copied());
+        let output = command.output().unwrap();
+        let said = [output.stdout, output.stderr].map(|said| String::from_utf8(said).unwrap());
+        (output.status.code(), said.concat())
+    };
+    for (written, variable, value) in [
+        ("${KARAT_TEST_BASE}/search", "KARAT_TEST_BASE", secret.as_str()),
+        ("http://127.0.0.1:${KARAT_TEST_PORT}/search", "KARAT_TEST_PORT", port),
+    ] {
+        let (code, said) = {
+            scratch.project(GOLDEN, "", &system(&format!("{written}{rest}")));
+            run(&["retrieval", "run", "--json"], &[(variable, value)])
+        };
+        assert_eq!(code, Some(0), "{said}");
+        assert!(
+            said.contains(&written.replace('"', "")) && !said.contains("tell-nobody"),
+            "{said}"
+        );
+    }
+    scratch.project(GOLDEN, "", &system(&format!("${{KARAT_TEST_BASE}}/search{rest}")));
+    // A mistake in the value does not show it, and without it the entry can still be listed.
+    for wrong in ["tell-nobody", "tell-nobody://h", "ftp://tell-nobody"] {
+        let (code, said) = run(&["retrieval", "run"], &[("KARAT_TEST_BASE", wrong)]);
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains("${KARAT_TEST_BASE}/search"), "{said}");
+        assert!(!said.contains("tell-nobody"), "{said}");
+    }
+    assert_eq!(run(&["check", "--list"], &[]).0, Some(0));
+    let (code, said) = run(&["retrieval", "run"], &[]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("the environment variable KARAT_TEST_BASE is not set"), "{said}");
+    // An endpoint that refuses is quoted without it.
+    let refuses = server(|_, _| http("401 Unauthorized", "not tell-nobody"));
+    let authority = refuses.strip_prefix("http://").unwrap().split('/').next().unwrap();
+    let secret = format!("http://me:tell-nobody@{authority}");
+    let (code, said) = run(&["retrieval", "run"], &[("KARAT_TEST_BASE", &secret)]);
+    assert!(code != Some(0) && !said.contains("tell-nobody"), "{said}");
+    for file in scratch.files() {
+        assert!(!scratch.read(&file).contains("tell-nobody"), "{file}");
+    }
+}
+
 /// A program that answers the second query with what the lines of Python do.
 fn command(at_folder: &str) -> String {
     format!(
