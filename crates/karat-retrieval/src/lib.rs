@@ -20,6 +20,7 @@ pub mod snapshot;
 pub mod system;
 pub mod systems;
 mod tokens;
+pub mod trec_files;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};

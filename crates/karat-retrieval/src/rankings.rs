@@ -17,6 +17,7 @@ use serde::Deserialize;
 
 use crate::dataset::Dataset;
 use crate::ranking::{Ranked, Ranking};
+use crate::trec_files;
 use karat_core::error::EvalError;
 
 /// The most runs that a file may be of; as many as a project may ask for.
@@ -71,7 +72,7 @@ impl Rankings {
     /// # Errors
     /// If the file is not a valid TREC run.
     pub fn load_trec(path: &Path, absent: Absent) -> Result<Rankings, EvalError> {
-        let entries = trec::read_run(path)
+        let entries = trec::read_run(&trec_files::open(path)?)
             .map_err(EvalError::config)?
             .into_iter()
             .map(|of_query| {

@@ -1,10 +1,9 @@
 //! Benchmarks of scoring two files: `cargo bench -p trec`.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
 use divan::Bencher;
-use trec::{Options, QueryScores, score};
+use trec::{Input, Options, QueryScores, score};
 
 fn main() {
     divan::main();
@@ -13,8 +12,8 @@ fn main() {
 /// Two files with as many queries, 100 results and 10 judgements each.
 struct Files {
     _folder: tempfile::TempDir,
-    qrels: PathBuf,
-    run: PathBuf,
+    qrels: Input,
+    run: Input,
     bytes: usize,
 }
 
@@ -36,7 +35,8 @@ impl Files {
         std::fs::write(&qrels_path, &qrels)?;
         std::fs::write(&run_path, &run)?;
         let bytes = qrels.len() + run.len();
-        Ok(Self { _folder: folder, qrels: qrels_path, run: run_path, bytes })
+        let (qrels, run) = (Input::file(qrels_path), Input::file(run_path));
+        Ok(Self { _folder: folder, qrels, run, bytes })
     }
 }
 

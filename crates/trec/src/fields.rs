@@ -290,7 +290,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lines");
         std::fs::write(&path, content).unwrap();
-        let input = Input::new(&path).unwrap();
+        let input = Input::file(&path);
         let mut records = Records::new(input.open().unwrap());
         let mut all = Vec::new();
         loop {

@@ -1,83 +1,79 @@
 //! A file as blocks of whole lines.
 //!
-//! A file may be read more than once (first to find its order), so input that can be read only once,
-//! such as a pipe, is read into memory. Compressed data is recognised by its first bytes, not by the
-//! name. Memory is one block, which grows only for a long line, up to [`MAX_LINE_BYTES`].
+//! A file may be read more than once (first to find its order), so an input is a way to open
+//! it. Memory is one block, which grows only for a long line, up to [`MAX_LINE_BYTES`].
 
 use std::fs::File;
-use std::io::{self, Cursor, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-use flate2::read::MultiGzDecoder;
 
 use super::error::{LineProblem, TrecError};
 
 /// The largest number of bytes in a line. A file with a longer one is not a TREC file.
 pub const MAX_LINE_BYTES: usize = 1 << 20;
 
-/// The largest number of bytes of an input that can be read only once, because it is kept in memory.
-const MAX_PIPE_BYTES: u64 = 512 << 20;
-/// The time to wait for the writer of a pipe.
-const WRITER_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
-
 /// The number of bytes read at a time. Small enough to stay in the processor's cache.
 const BLOCK: usize = 128 << 10;
 
-const GZIP: &[u8] = &[0x1f, 0x8b];
-/// Compressions that are recognized and not read, by their first bytes.
-const OTHER_COMPRESSIONS: [(&[u8], &str); 3] = [
+/// Compressions, by their first bytes. They are recognized, and left to the one who opens the file.
+const COMPRESSIONS: [(&[u8], &str); 4] = [
+    (&[0x1f, 0x8b], "gzip"),
     (&[0x28, 0xb5, 0x2f, 0xfd], "zstd"),
     (&[0xfd, 0x37, 0x7a, 0x58, 0x5a], "xz"),
     (b"PK\x03\x04", "zip"),
 ];
-/// The number of bytes that tell a compression.
-const MARK: u64 = 5;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// A file that can be opened any number of times.
-pub(super) struct Input {
+type Open = dyn Fn() -> io::Result<Box<dyn Read>>;
+
+/// A TREC file that can be opened any number of times.
+///
+/// ```
+/// let qrels = trec::Input::new("qrels", || Ok("q1 0 a 1\n".as_bytes()));
+/// let run = trec::Input::new("run", || Ok("q1 Q0 a 1 0.5 tag\n".as_bytes()));
+/// assert_eq!(trec::score(&qrels, &run, &trec::Options::default(), None)?.evaluated, 1);
+/// # Ok::<(), trec::TrecError>(())
+/// ```
+pub struct Input {
     path: PathBuf,
-    /// The content of an input that can be read only once.
-    content: Option<Arc<[u8]>>,
+    open: Box<Open>,
 }
 
 impl Input {
-    pub(super) fn new(path: &Path) -> Result<Self, TrecError> {
-        let failed = |source| TrecError::Read { path: path.to_owned(), source };
-        let regular = std::fs::metadata(path).map_err(failed)?.is_file();
-        let content = match regular {
-            true => {
-                File::open(path).map_err(failed)?;
-                None
-            }
-            false => Some(read_once(path).map_err(failed)?.into()),
-        };
-        Ok(Self { path: path.to_owned(), content })
+    /// A plain file. For a compressed one, or a pipe, which can be read only once, see
+    /// [`new`](Self::new).
+    ///
+    /// ```
+    /// let missing = trec::Input::file("no/such/file");
+    /// let error = trec::read_run(&missing).unwrap_err();
+    /// assert!(error.to_string().starts_with("cannot read no/such/file: "), "{error}");
+    /// ```
+    pub fn file(path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        let name = path.clone();
+        Self::new(path, move || File::open(&name))
+    }
+
+    /// A file that `open` opens at its first byte, decompressed if it is compressed.
+    /// Errors show `path`.
+    pub fn new<R: Read + 'static>(
+        path: impl Into<PathBuf>,
+        open: impl Fn() -> io::Result<R> + 'static,
+    ) -> Self {
+        Self { path: path.into(), open: Box::new(move || Ok(Box::new(open()?))) }
     }
 
     /// Opens the file at its first line.
     pub(super) fn open(&self) -> Result<Blocks<'_>, TrecError> {
-        let failed = |source| self.read_error(source);
-        let mut raw: Box<dyn Read> = match &self.content {
-            Some(content) => Box::new(Cursor::new(Arc::clone(content))),
-            None => Box::new(File::open(&self.path).map_err(failed)?),
-        };
-        let mut start = Vec::new();
-        raw.by_ref().take(MARK).read_to_end(&mut start).map_err(failed)?;
-        if let Some((_, name)) = OTHER_COMPRESSIONS.iter().find(|(mark, _)| start.starts_with(mark))
-        {
-            return Err(failed(io::Error::new(
-                io::ErrorKind::InvalidData,
-                format!("it is compressed with {name}; decompress it, or compress it with gzip"),
-            )));
-        }
-        if start.starts_with(GZIP) {
-            let whole = Cursor::new(start).chain(raw);
-            let decoder = Gzip(MultiGzDecoder::new(whole));
-            return Ok(Blocks::new(self, Box::new(decoder), Vec::new()));
-        }
-        Ok(Blocks::new(self, raw, start))
+        let source = (self.open)().map_err(|source| self.read_error(source))?;
+        Ok(Blocks {
+            input: self,
+            source,
+            content: Content::Bytes(Vec::new()),
+            lines: 0,
+            rest: Vec::new(),
+            first: true,
+        })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -90,55 +86,6 @@ impl Input {
 
     fn read_error(&self, source: io::Error) -> TrecError {
         TrecError::Read { path: self.path.clone(), source }
-    }
-}
-
-/// Decompressed gzip data, with errors that say so.
-struct Gzip<R: Read>(MultiGzDecoder<R>);
-
-impl<R: Read> Read for Gzip<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.read(buffer).map_err(|error| match error.kind() {
-            io::ErrorKind::InvalidInput
-            | io::ErrorKind::InvalidData
-            | io::ErrorKind::UnexpectedEof => io::Error::new(
-                error.kind(),
-                format!(
-                    "the gzip data is cut off or damaged ({error}); fetch or compress it again"
-                ),
-            ),
-            _ => error,
-        })
-    }
-}
-
-/// Reads an input that can be read only once, up to [`MAX_PIPE_BYTES`].
-fn read_once(path: &Path) -> io::Result<Vec<u8>> {
-    // Opening a pipe waits for its writer. The thread is left behind if there is none.
-    let (send, opened) = std::sync::mpsc::channel();
-    let name = path.to_owned();
-    std::thread::spawn(move || send.send(File::open(name)));
-    let file = opened.recv_timeout(WRITER_TIMEOUT).unwrap_or_else(|_| {
-        let seconds = WRITER_TIMEOUT.as_secs();
-        Err(io::Error::other(format!("nothing opened the pipe for writing within {seconds} s")))
-    })?;
-    let mut content = Vec::new();
-    let mut rest = file.take(MAX_PIPE_BYTES + 1);
-    loop {
-        let before = content.len();
-        rest.by_ref().take(BLOCK as u64).read_to_end(&mut content)?;
-        if content.len() == before {
-            return Ok(content);
-        }
-        if content.len() as u64 > MAX_PIPE_BYTES {
-            let limit = MAX_PIPE_BYTES >> 20;
-            return Err(io::Error::other(format!("more than {limit} MiB, and it is not a file")));
-        }
-        // A device such as /dev/zero never ends, and has no lines.
-        if content.len() > MAX_LINE_BYTES && !content.starts_with(GZIP) && !content.contains(&b'\n')
-        {
-            return Err(io::Error::other("it has no lines"));
-        }
     }
 }
 
@@ -168,7 +115,7 @@ impl Content {
 /// The blocks of a file, one at a time.
 pub(super) struct Blocks<'i> {
     pub(super) input: &'i Input,
-    source: Box<dyn Read + 'i>,
+    source: Box<dyn Read>,
     content: Content,
     /// The number of lines before the next block. The caller counts them.
     pub(super) lines: u64,
@@ -177,12 +124,7 @@ pub(super) struct Blocks<'i> {
     first: bool,
 }
 
-impl<'i> Blocks<'i> {
-    fn new(input: &'i Input, source: Box<dyn Read + 'i>, start: Vec<u8>) -> Self {
-        let content = Content::Bytes(Vec::new());
-        Self { input, source, content, lines: 0, rest: start, first: true }
-    }
-
+impl Blocks<'_> {
     /// Reads the next block and returns its bytes; `None` at the end of the file.
     pub(super) fn next(&mut self) -> Result<Option<&[u8]>, TrecError> {
         self.read()?;
@@ -214,6 +156,9 @@ impl<'i> Blocks<'i> {
         let mut wanted = BLOCK.max(bytes.len() * 2).min(MAX_LINE_BYTES + 1);
         loop {
             self.read_up_to(wanted, &mut bytes)?;
+            if std::mem::take(&mut self.first) {
+                self.check_start(&mut bytes)?;
+            }
             if let Some(last) = memchr::memrchr(b'\n', &bytes) {
                 self.rest.extend_from_slice(&bytes[last + 1..]);
                 bytes.truncate(last + 1);
@@ -232,10 +177,21 @@ impl<'i> Blocks<'i> {
             // One byte more than a line may have: its line feed.
             wanted = (wanted * 2).min(MAX_LINE_BYTES + 1);
         }
-        if std::mem::take(&mut self.first) && bytes.starts_with(BYTE_ORDER_MARK) {
+        self.content = Content::Bytes(bytes);
+        Ok(())
+    }
+
+    /// Removes a byte order mark, and refuses compressed data by its name.
+    fn check_start(&self, bytes: &mut Vec<u8>) -> Result<(), TrecError> {
+        let packed = COMPRESSIONS.iter().find(|(mark, _)| bytes.starts_with(mark));
+        if let Some((_, name)) = packed {
+            let message = format!("it is compressed with {name}; decompress it");
+            let error = io::Error::new(io::ErrorKind::InvalidData, message);
+            return Err(self.input.read_error(error));
+        }
+        if bytes.starts_with(BYTE_ORDER_MARK) {
             bytes.drain(..BYTE_ORDER_MARK.len());
         }
-        self.content = Content::Bytes(bytes);
         Ok(())
     }
 
@@ -262,15 +218,11 @@ impl<'i> Blocks<'i> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
     use super::*;
 
     fn lines_of(content: &[u8]) -> Result<Vec<Vec<u8>>, TrecError> {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("lines");
-        std::fs::write(&path, content).unwrap();
-        let input = Input::new(&path)?;
+        let content = content.to_vec();
+        let input = Input::new("lines", move || Ok(io::Cursor::new(content.clone())));
         let mut blocks = input.open()?;
         let mut all = Vec::new();
         while let Some(bytes) = blocks.next()? {
@@ -282,12 +234,6 @@ mod tests {
             assert_eq!(block.text, std::str::from_utf8(block.bytes).ok());
         }
         Ok(all)
-    }
-
-    fn gzip(content: &[u8]) -> Vec<u8> {
-        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        encoder.write_all(content).unwrap();
-        encoder.finish().unwrap()
     }
 
     #[test]
@@ -307,29 +253,10 @@ mod tests {
     }
 
     #[test]
-    fn compressed_data_is_recognised_by_its_first_bytes() {
-        assert_eq!(lines_of(&gzip(b"a\nb\n")).unwrap(), [b"a", b"b"]);
-    }
-
-    #[test]
-    fn compressed_members_are_read_to_the_last() {
-        let members = [gzip(b"a\n"), gzip(b"b\n")].concat();
-        assert_eq!(lines_of(&members).unwrap(), [b"a", b"b"]);
-    }
-
-    #[test]
-    fn damaged_compressed_data_is_an_error_and_not_a_shorter_file() {
-        let mut damaged = gzip("line\n".repeat(1000).as_bytes());
-        damaged.truncate(damaged.len() - 9);
-        let error = lines_of(&damaged).unwrap_err();
-        assert!(matches!(error, TrecError::Read { .. }));
-        assert!(error.to_string().contains("the gzip data is cut off or damaged ("), "{error}");
-    }
-
-    #[test]
-    fn a_compression_that_is_not_read_is_named() {
+    fn compressed_data_is_refused_by_name() {
         for (start, name) in [
-            (&b"\x28\xb5\x2f\xfd\x04\x58"[..], "zstd"),
+            (&b"\x1f\x8b\x08\x00"[..], "gzip"),
+            (b"\x28\xb5\x2f\xfd\x04\x58", "zstd"),
             (b"\xfd7zXZ\x00", "xz"),
             (b"PK\x03\x04\x14\x00", "zip"),
         ] {
@@ -359,11 +286,5 @@ mod tests {
                 TrecError::Line { path: PathBuf::new(), line: 2, problem: LineProblem::TooLong };
             assert!(error.to_string().ends_with(&expected.to_string()), "{error}");
         }
-    }
-
-    #[test]
-    fn the_error_for_a_missing_file_shows_its_path() {
-        let error = Input::new(Path::new("no/such/file")).err().unwrap();
-        assert!(error.to_string().starts_with("cannot read no/such/file: "), "{error}");
     }
 }

@@ -1,11 +1,12 @@
 //! trec_eval's files and measures: judgements (`qid 0 docid relevance`) and runs
-//! (`qid Q0 docid rank score tag`), plain or gzip-compressed, scored as trec_eval does.
+//! (`qid Q0 docid rank score tag`), scored as trec_eval does.
 //!
 //! ```
-//! let folder = tempfile::tempdir()?;
-//! let (qrels, run) = (folder.path().join("qrels"), folder.path().join("run"));
-//! std::fs::write(&qrels, "q1 0 a 1\nq1 0 b 0\nq2 0 a 2\n")?;
-//! std::fs::write(&run, "q1 Q0 b 1 0.9 bm25\nq1 Q0 a 2 0.7 bm25\nq2 Q0 a 1 0.3 bm25\n")?;
+//! let qrels = "q1 0 a 1\nq1 0 b 0\nq2 0 a 2\n";
+//! let run = "q1 Q0 b 1 0.9 bm25\nq1 Q0 a 2 0.7 bm25\nq2 Q0 a 1 0.3 bm25\n";
+//! // `Input::file("qrels.txt")` for a file.
+//! let qrels = trec::Input::new("qrels", || Ok(qrels.as_bytes()));
+//! let run = trec::Input::new("run", || Ok(run.as_bytes()));
 //!
 //! let measures = vec!["mrr".parse()?, "recall@1".parse()?];
 //! let options = trec::Options { measures, ..trec::Options::default() };
@@ -35,7 +36,7 @@ mod write;
 
 pub use error::{LineProblem, TrecError};
 pub use evaluate::{MeasureMeans, QueryList, QueryScores, Summary};
-pub use input::MAX_LINE_BYTES;
+pub use input::{Input, MAX_LINE_BYTES};
 pub use read::{QueryResults, read_run};
 pub use score::score;
 pub use write::{write_qrels, write_run};

@@ -1,7 +1,6 @@
 //! A run as rankings: each query's documents in the order in which trec_eval ranks them.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use karat_metrics::ranking::ScorePrecision;
 
@@ -21,23 +20,20 @@ pub struct QueryResults {
 /// Reads a run. The queries are in the order of their first lines.
 ///
 /// ```
-/// let folder = tempfile::tempdir()?;
-/// let path = folder.path().join("run");
-/// std::fs::write(&path, "q1 Q0 a 1 0.2 tag\nq1 Q0 b 2 0.8 tag\n")?;
-/// let run = trec::read_run(&path)?;
+/// let text = "q1 Q0 a 1 0.2 tag\nq1 Q0 b 2 0.8 tag\n";
+/// let run = trec::read_run(&trec::Input::new("run", || Ok(text.as_bytes())))?;
 /// assert_eq!(run[0].documents, [("b".to_owned(), 0.8), ("a".to_owned(), 0.2)]);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok::<(), trec::TrecError>(())
 /// ```
 ///
 /// # Errors
 /// If the file cannot be read, is empty, or has an invalid line.
-pub fn read_run(path: &Path) -> Result<Vec<QueryResults>, TrecError> {
-    let input = Input::new(path)?;
+pub fn read_run(input: &Input) -> Result<Vec<QueryResults>, TrecError> {
     let table = Table::<f64>::load(input.open()?)?;
     if table.len() == 0 {
-        return Err(TrecError::Empty { path: path.to_owned() });
+        return Err(TrecError::Empty { path: input.path().to_owned() });
     }
-    (0..table.len()).map(|query| results_of_query(&input, &table, query)).collect()
+    (0..table.len()).map(|query| results_of_query(input, &table, query)).collect()
 }
 
 fn results_of_query(
@@ -69,10 +65,8 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Vec<QueryResults>, TrecError> {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("run");
-        std::fs::write(&path, text).unwrap();
-        read_run(&path)
+        let text = text.to_owned();
+        read_run(&Input::new("run", move || Ok(std::io::Cursor::new(text.clone()))))
     }
 
     #[test]

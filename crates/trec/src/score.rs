@@ -5,7 +5,6 @@
 //! results are the same.
 
 use std::cmp::Ordering;
-use std::path::Path;
 
 use super::Options;
 use super::error::TrecError;
@@ -19,10 +18,9 @@ use super::table::Table;
 /// in the order of the run. Without it, files that are sorted by query are read only once.
 ///
 /// ```
-/// let folder = tempfile::tempdir()?;
-/// let (qrels, run) = (folder.path().join("qrels"), folder.path().join("run"));
-/// std::fs::write(&qrels, "q1 0 a 1\nq2 0 a 1\n")?;
-/// std::fs::write(&run, "q1 Q0 a 1 0.9 tag\nq3 Q0 a 1 0.9 tag\n")?;
+/// let qrels = trec::Input::new("qrels", || Ok("q1 0 a 1\nq2 0 a 1\n".as_bytes()));
+/// let run = "q1 Q0 a 1 0.9 tag\nq3 Q0 a 1 0.9 tag\n";
+/// let run = trec::Input::new("run", || Ok(run.as_bytes()));
 ///
 /// let mut scored = Vec::new();
 /// let mut per_query = |query: &trec::QueryScores<'_>| scored.push(query.query.to_owned());
@@ -30,42 +28,41 @@ use super::table::Table;
 /// let summary = trec::score(&qrels, &run, &options, Some(&mut per_query))?;
 /// assert_eq!(scored, ["q1"]);
 /// assert_eq!((summary.missing.first, summary.unjudged.first), (vec!["q2".into()], vec!["q3".into()]));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok::<(), trec::TrecError>(())
 /// ```
 ///
 /// # Errors
 /// If a file cannot be read, is empty, or has an invalid line. Discard the results of `per_query` after
 /// an error.
 pub fn score(
-    qrels: &Path,
-    run: &Path,
+    qrels: &Input,
+    run: &Input,
     options: &Options,
     per_query: Option<&mut dyn FnMut(&QueryScores<'_>)>,
 ) -> Result<Summary, TrecError> {
-    let (qrels, run) = (Input::new(qrels)?, Input::new(run)?);
     // A call of `per_query` cannot be undone, so find the order first. Without it, start optimistically.
     let look_first = per_query.is_some();
     let orders =
-        if look_first { Orders::of(&qrels)?.and(Orders::of(&run)?).one() } else { Orders::ALL };
+        if look_first { Orders::of(qrels)?.and(Orders::of(run)?).one() } else { Orders::ALL };
     let mut ignore = |_: &QueryScores<'_>| {};
     let report: &mut dyn FnMut(&QueryScores<'_>) = match per_query {
         Some(per_query) => per_query,
         None => &mut ignore,
     };
     if !orders.is_none() {
-        let mut evaluator = Evaluator::new(options, &qrels, &run, report);
-        if merge(orders, &qrels, &run, &mut evaluator)? {
+        let mut evaluator = Evaluator::new(options, qrels, run, report);
+        if merge(orders, qrels, run, &mut evaluator)? {
             return Ok(evaluator.finish());
         }
         if look_first {
             return Err(TrecError::Changed { path: run.path().to_owned() });
         }
     }
-    let mut evaluator = Evaluator::new(options, &qrels, &run, report);
+    let mut evaluator = Evaluator::new(options, qrels, run, report);
     let judged = Table::<i64>::load(qrels.open()?)?;
-    match count_if_together(&run)? {
-        Some(groups) => stream_run(&judged, &run, groups, &mut evaluator)?,
-        None => run_in_memory(&judged, &run, &mut evaluator)?,
+    match count_if_together(run)? {
+        Some(groups) => stream_run(&judged, run, groups, &mut evaluator)?,
+        None => run_in_memory(&judged, run, &mut evaluator)?,
     }
     Ok(evaluator.finish())
 }

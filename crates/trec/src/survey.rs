@@ -138,7 +138,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lines");
         std::fs::write(&path, content).unwrap();
-        let input = Input::new(&path).unwrap();
+        let input = Input::file(&path);
         (Orders::of(&input).unwrap(), count_if_together(&input).unwrap())
     }
 

@@ -97,7 +97,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("qrels");
         std::fs::write(&path, "b 0 x 1\na 0 y 0\nb 0 z 2\n\nc 0 x 1\na 0 x 3\n").unwrap();
-        let input = Input::new(&path).unwrap();
+        let input = Input::file(&path);
         let table = Table::<i64>::load(input.open().unwrap()).unwrap();
         let listed = |query: usize| {
             let rows = table.rows(query);

@@ -59,7 +59,7 @@ pub use self::error::{InputError, name, shown};
 pub use self::format::Format;
 pub use self::limits::Limits;
 pub use self::lines::{Lines, Records, lines, records};
-pub use self::source::{decode, read_bytes, read_raw, read_text};
+pub use self::source::{decode, open, read_bytes, read_raw, read_stream, read_text};
 pub use self::suggest::nearest;
 pub(crate) use self::temporary::Temporary;
 pub use self::temporary::remove_unfinished;

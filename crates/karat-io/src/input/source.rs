@@ -68,14 +68,8 @@ impl<'a> Source<'a> {
     /// The error for a failed read: damaged data if the stream is compressed, an error of the system
     /// otherwise.
     pub(super) fn failed(&self, path: &Path, line: Option<u64>, source: io::Error) -> InputError {
-        match (self.compression, source.kind()) {
-            (
-                Some(format),
-                io::ErrorKind::InvalidInput
-                | io::ErrorKind::InvalidData
-                | io::ErrorKind::UnexpectedEof
-                | io::ErrorKind::Other,
-            ) => {
+        match self.compression {
+            Some(format) if is_damage(source.kind()) => {
                 let message = source.to_string();
                 InputError::Compression { path: path.to_owned(), line, format, message }
             }
@@ -95,6 +89,26 @@ impl<'a> Source<'a> {
             Ok(_) => Ok(bytes),
         }
     }
+}
+
+impl Read for Source<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.reader.read(buffer).map_err(|error| match self.compression {
+            Some(format) if is_damage(error.kind()) => {
+                let message = format!(
+                    "the {format} data is cut off or damaged ({error}); fetch or compress it again"
+                );
+                io::Error::new(error.kind(), message)
+            }
+            _ => error,
+        })
+    }
+}
+
+/// Returns whether an error of a decoder is one of the data.
+fn is_damage(kind: io::ErrorKind) -> bool {
+    use io::ErrorKind::{InvalidData, InvalidInput, Other, UnexpectedEof};
+    matches!(kind, InvalidInput | InvalidData | UnexpectedEof | Other)
 }
 
 pub(super) fn open_file(path: &Path, limits: &Limits) -> Result<File, InputError> {
@@ -130,6 +144,14 @@ pub(super) fn unreadable(path: &Path, line: Option<u64>, source: io::Error) -> I
         io::ErrorKind::IsADirectory => InputError::IsFolder { path },
         _ => InputError::Io { path, line, source },
     }
+}
+
+/// Opens a file as a stream, decompressed and of any length: bound the memory that you fill from it.
+///
+/// # Errors
+/// If the file cannot be opened. Reading it fails if its data is damaged.
+pub fn open(path: &Path) -> Result<impl Read + use<>, InputError> {
+    Source::open(path, &Limits::streaming())
 }
 
 /// Reads a whole file, decompressed.
@@ -173,9 +195,16 @@ pub fn read_text(path: &Path, limits: &Limits) -> Result<String, InputError> {
 /// # Ok::<(), karat_io::input::InputError>(())
 /// ```
 pub fn decode(name: &str, bytes: &[u8], limits: &Limits) -> Result<String, InputError> {
+    into_text(Path::new(name), read_stream(name, bytes, limits)?)
+}
+
+/// As [`read_bytes`] for any reader, such as standard input; messages show `name` as the path.
+///
+/// # Errors
+/// If reading fails, or the data is damaged or too large.
+pub fn read_stream(name: &str, reader: impl Read, limits: &Limits) -> Result<Vec<u8>, InputError> {
     let path = Path::new(name);
-    let failed = |source| InputError::Io { path: path.to_owned(), line: None, source };
-    into_text(path, Source::of(bytes).map_err(failed)?.bytes(path, limits)?)
+    Source::of(reader).map_err(|error| unreadable(path, None, error))?.bytes(path, limits)
 }
 
 pub(super) const BYTE_ORDER_MARK: &str = "\u{FEFF}";

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use karat_io::text::{count, printable};
 use karat_metrics::Score;
 use karat_metrics::ranking::{Measure, Rules, ScorePrecision};
+use karat_retrieval::trec_files;
 use serde_json::{Map, Value, json};
 use trec::{MeasureMeans, Options, QueryList, QueryScores, Summary};
 
@@ -44,8 +45,8 @@ pub(crate) fn score(arguments: &TrecArgs, terminal: &Terminal) -> Result<Exit, S
         }
     };
     let each = arguments.per_query.then_some(&mut each as &mut dyn FnMut(&QueryScores<'_>));
-    let summary =
-        trec::score(&arguments.qrels, &arguments.run, &options, each).map_err(Stop::bad_input)?;
+    let (qrels, run) = (trec_files::open(&arguments.qrels)?, trec_files::open(&arguments.run)?);
+    let summary = trec::score(&qrels, &run, &options, each).map_err(Stop::bad_input)?;
     if summary.evaluated == 0 {
         return Err(Stop::not_measured(format!(
             "no query was evaluated: none of {} in {} is judged in {}; do the files belong together?",

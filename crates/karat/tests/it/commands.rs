@@ -240,8 +240,18 @@ fn compare_counts_what_lost_its_score_and_shows_names_as_they_are() {
     assert!(!ran.stdout.lines().any(|line| line.starts_with("::error::")), "{}", ran.stdout);
 }
 
+/// The run of the next test, packed by `xz --check=crc32`.
+const RUN_XZ: &[u8] = &[
+    0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00, 0x00, 0x01, 0x69, 0x22, 0xde, 0x36, 0x02, 0x00, 0x21, 0x01,
+    0x16, 0x00, 0x00, 0x00, 0x74, 0x2f, 0xe5, 0xa3, 0xe0, 0x00, 0x3b, 0x00, 0x27, 0x5d, 0x00, 0x38,
+    0x8c, 0x40, 0x05, 0x52, 0x48, 0x28, 0xe2, 0xe8, 0x6f, 0x52, 0x33, 0x29, 0x35, 0xda, 0x8b, 0xaa,
+    0x98, 0x12, 0x47, 0xa0, 0xb2, 0x48, 0xbb, 0x56, 0x4d, 0xdf, 0x26, 0x1e, 0x99, 0xc9, 0x15, 0xc7,
+    0x1c, 0x14, 0x51, 0x38, 0x00, 0x00, 0x00, 0x00, 0xe5, 0x58, 0x92, 0xd7, 0x00, 0x01, 0x3f, 0x3c,
+    0x90, 0xe3, 0x37, 0x57, 0x90, 0x42, 0x99, 0x0d, 0x01, 0x00, 0x00, 0x00, 0x00, 0x01, 0x59, 0x5a,
+];
+
 #[test]
-fn trec_files_are_scored_plain_and_gzipped() {
+fn trec_files_are_scored_plain_and_compressed() {
     let scratch = Scratch::new();
     let qrels = "q1 0 a 2\nq1 0 b 0\nq2 0 c 1\nq3 0 d 1\n";
     let run = "q1 Q0 b 1 0.9 t\nq1 Q0 a 2 0.9 t\nq2 Q0 x 1 3 t\nq2 Q0 c 2 2 t\n";
@@ -260,6 +270,15 @@ fn trec_files_are_scored_plain_and_gzipped() {
         .karat(&["retrieval", "trec", "--qrels", "qrels.gz", "--run", "run.gz", "--json"])
         .expect(0);
     assert_eq!(plain.stdout, gz.stdout);
+    // A frame with its length and one uncompressed block.
+    let length = u8::try_from(run.len()).unwrap();
+    let block = (u32::from(length) << 3 | 1).to_le_bytes();
+    let zst = [&[0x28, 0xb5, 0x2f, 0xfd, 0x20, length], &block[..3], run.as_bytes()].concat();
+    for packed in [&zst[..], RUN_XZ] {
+        scratch.write("packed", packed);
+        let words = ["retrieval", "trec", "--qrels", "qrels.gz", "--run", "packed", "--json"];
+        assert_eq!(scratch.karat(&words).expect(0).stdout, plain.stdout);
+    }
     let document = plain.json();
     // The tie in q1 goes to b, by id descending: 1/2 for both queries, 0 for the one not in the run.
     assert_eq!(document["means"]["evaluated"]["mrr"], 0.5);

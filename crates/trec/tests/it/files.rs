@@ -1,15 +1,17 @@
-//! TREC files in any order, with any white space, compressed, through a pipe, and invalid ones.
+//! TREC files in any order, with any white space, through any reader, and invalid ones.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use flate2::read::GzDecoder;
 use karat_metrics::Score;
 use karat_metrics::ranking::{JudgedRanking, Measure, Rules, TieRule};
 use proptest::prelude::*;
 use trec::{
-    DEFAULT_MEASURES, LineProblem, Options, QueryScores, Summary, TrecError, score, write_qrels,
-    write_run,
+    DEFAULT_MEASURES, Input, LineProblem, Options, QueryScores, Summary, TrecError, score,
+    write_qrels, write_run,
 };
 
 /// Two files in a folder of their own.
@@ -20,17 +22,17 @@ struct Files {
 impl Files {
     fn new(qrels: impl AsRef<[u8]>, run: impl AsRef<[u8]>) -> Self {
         let files = Self { folder: tempfile::tempdir().unwrap() };
-        std::fs::write(files.qrels(), qrels).unwrap();
-        std::fs::write(files.run(), run).unwrap();
+        std::fs::write(files.folder.path().join("qrels"), qrels).unwrap();
+        std::fs::write(files.folder.path().join("run"), run).unwrap();
         files
     }
 
-    fn qrels(&self) -> PathBuf {
-        self.folder.path().join("qrels")
+    fn qrels(&self) -> Input {
+        Input::file(self.folder.path().join("qrels"))
     }
 
-    fn run(&self) -> PathBuf {
-        self.folder.path().join("run")
+    fn run(&self) -> Input {
+        Input::file(self.folder.path().join("run"))
     }
 
     fn score(&self, options: &Options) -> Result<Summary, TrecError> {
@@ -99,27 +101,22 @@ fn white_space_line_ends_and_byte_order_marks_change_nothing() {
 }
 
 #[test]
-fn compressed_files_are_read_whatever_their_name() {
+fn an_input_is_read_through_its_reader() {
     let gzip = |text: &str| {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
         encoder.write_all(text.as_bytes()).unwrap();
         encoder.finish().unwrap()
     };
-    let files = Files::new(gzip(QRELS), gzip(RUN));
-    assert_eq!(files.score(&Options::default()).unwrap(), default_summary());
-    assert_eq!(files.score_each(&Options::default()).0, default_summary());
-}
-
-#[cfg(unix)]
-#[test]
-fn a_pipe_can_be_scored_although_it_can_be_read_only_once() {
-    let files = Files::new(QRELS, "");
-    std::fs::remove_file(files.run()).unwrap();
-    assert!(std::process::Command::new("mkfifo").arg(files.run()).status().unwrap().success());
-    let path = files.run();
-    let writer = std::thread::spawn(move || std::fs::write(path, RUN));
-    assert_eq!(files.score_each(&Options::default()).0, default_summary());
-    writer.join().unwrap().unwrap();
+    let files = Files::new(QRELS, gzip(RUN));
+    let path = files.folder.path().join("run");
+    let unpacked = Input::new("run", move || Ok(GzDecoder::new(File::open(&path)?)));
+    let options = Options::default();
+    assert_eq!(score(&files.qrels(), &unpacked, &options, None).unwrap(), default_summary());
+    let each = score(&files.qrels(), &unpacked, &options, Some(&mut |_| {})).unwrap();
+    assert_eq!(each, default_summary());
+    // Without a decoder it is not taken for a wrong line.
+    let error = files.score(&options).unwrap_err().to_string();
+    assert!(error.ends_with("it is compressed with gzip; decompress it"), "{error}");
 }
 
 #[test]
@@ -298,7 +295,7 @@ fn an_empty_file_is_an_error() {
 fn the_error_for_a_missing_file_shows_its_path() {
     let files = Files::new(QRELS, RUN);
     let error =
-        score(&files.qrels(), Path::new("no-such-run"), &Options::default(), None).unwrap_err();
+        score(&files.qrels(), &Input::file("no-such-run"), &Options::default(), None).unwrap_err();
     assert!(
         matches!(&error, TrecError::Read { path, .. } if path == Path::new("no-such-run")),
         "{error}"

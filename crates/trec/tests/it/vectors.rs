@@ -7,7 +7,7 @@ use std::path::Path;
 
 use karat_metrics::ranking::{Measure, Rules, ScorePrecision, TieRule};
 use serde_json::{Map, Value};
-use trec::{Options, QueryScores, Summary, score};
+use trec::{Input, Options, QueryScores, Summary, score};
 
 fn object(value: &Value) -> &Map<String, Value> {
     value.as_object().unwrap()
@@ -65,6 +65,7 @@ fn score_case(case: &Value, measures: Vec<Measure>) -> Scored {
     let path = |name: &str| folder.path().join(name);
     std::fs::write(path("qrels"), qrels).unwrap();
     std::fs::write(path("run"), run).unwrap();
+    let (qrels, run) = (Input::file(path("qrels")), Input::file(path("run")));
     let rules = Rules {
         ties: TieRule::IdDescending,
         precision: ScorePrecision::F32,
@@ -78,8 +79,8 @@ fn score_case(case: &Value, measures: Vec<Measure>) -> Scored {
         let values = query.measures.iter().copied().zip(values).collect();
         assert_eq!(per_query.insert(query.query.to_owned(), values), None);
     };
-    let summary = score(&path("qrels"), &path("run"), &options, Some(&mut remember)).unwrap();
-    let without = score(&path("qrels"), &path("run"), &options, None).unwrap();
+    let summary = score(&qrels, &run, &options, Some(&mut remember)).unwrap();
+    let without = score(&qrels, &run, &options, None).unwrap();
     assert_eq!(summary, without, "{}", case["id"]);
     Scored { summary, per_query }
 }
