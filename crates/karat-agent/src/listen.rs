@@ -5,6 +5,7 @@
 //! again if the receiver is stopped in between. Batches in any order, and batches that come twice, are
 //! put right when the file is read.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -17,7 +18,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use karat_io::http_server::{self, ServerLimits, is_local};
-use karat_io::input::open_for_writing;
+use karat_io::input::{self, Limits, open_for_writing};
 use serde_json::Value;
 use tokio::net::TcpListener;
 
@@ -151,18 +152,13 @@ async fn receive(
     }
 }
 
-fn unpacked(body: &[u8], packed: bool) -> Result<Vec<u8>, String> {
+fn unpacked(body: &[u8], packed: bool) -> Result<Cow<'_, [u8]>, String> {
     if !packed {
-        return Ok(body.to_vec());
+        return Ok(body.into());
     }
-    let mut plain = Vec::new();
-    let limit = MAX_BODY_BYTES as u64;
-    let read = flate2::read::GzDecoder::new(body).take(limit + 1).read_to_end(&mut plain);
-    match read {
-        Ok(_) if plain.len() <= MAX_BODY_BYTES => Ok(plain),
-        Ok(_) => Err(format!("the request has more than {} MB", MAX_BODY_BYTES >> 20)),
-        Err(error) => Err(format!("the request cannot be unpacked: {error}")),
-    }
+    let limits = Limits { bytes: MAX_BODY_BYTES as u64, ..Limits::default() };
+    let plain = input::read_stream("the request", body, &limits);
+    plain.map(Cow::from).map_err(|error| error.to_string())
 }
 
 /// The line of a batch, and the numbers of spans and log records in it.

@@ -264,16 +264,13 @@ impl Binary {
 
     /// The documents of such a file, to be decoded one after the other.
     fn documents(self, path: &Path) -> Result<VecDeque<Pending>, EvalError> {
+        if let Binary::Zip = self {
+            return Ok(inspect::samples(path)?.into_iter().map(Pending::Text).collect());
+        }
         let bytes =
             read_raw(path, &Limits { bytes: MAX_DOCUMENT_BYTES as u64, ..Limits::default() })?;
         let wrong = |message: String| in_line(path, 1, message);
-        let messages = match self {
-            Binary::Zip => {
-                let all = inspect::samples(&bytes).map_err(wrong)?;
-                return Ok(all.into_iter().map(Pending::Text).collect());
-            }
-            Binary::Protobuf => protobuf::messages(&bytes).map_err(wrong)?,
-        };
+        let messages = protobuf::messages(&bytes).map_err(wrong)?;
         if messages.iter().any(|message| message.len() > MAX_MESSAGE_BYTES) {
             let limit = MAX_MESSAGE_BYTES >> 20;
             return Err(wrong(format!(

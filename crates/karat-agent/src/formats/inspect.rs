@@ -3,8 +3,10 @@
 //! A sample is a trace: its id is the task, its epoch the run, its first score the outcome that was
 //! judged elsewhere.
 
-use std::io::Read as _;
+use std::path::Path;
 
+use karat_core::error::EvalError;
+use karat_io::input::{self, InputError, Limits, members};
 use serde_json::{Value, json};
 
 use super::chat::{added, usage_of};
@@ -14,7 +16,7 @@ use super::{Importer, Position};
 use crate::trace::fields::{Fields, typed};
 use crate::trace::{Failed, Invalid, Outcome, Trace, Usage};
 
-/// The size in bytes of one sample of an archive, and of the whole.
+/// The size in bytes of one sample of an archive, and of all.
 const MAX_SAMPLE_BYTES: u64 = 256 << 20;
 const MAX_ARCHIVE_BYTES: u64 = 2 << 30;
 
@@ -99,97 +101,37 @@ fn sample(text: &str, evaluated: Option<&str>) -> Result<Trace, Invalid> {
 }
 
 /// The samples in a `.eval` archive, which is a zip file.
-pub(crate) fn samples(archive: &[u8]) -> Result<Vec<String>, String> {
+pub(crate) fn samples(archive: &Path) -> Result<Vec<String>, EvalError> {
+    let limits = Limits { bytes: MAX_SAMPLE_BYTES, ..Limits::default() };
+    let mut model = None;
+    // The evaluated model is next to the samples, or in the first part of a log that was not finished.
+    let is_header = |name: &str| matches!(name, "header.json" | "_journal/start.json");
+    members(archive, &limits, is_header, |header| {
+        let text = input::decode(header.name, header.bytes, &limits)?;
+        let eval = Fields::parse(&text).ok().and_then(|mut fields| model_of(fields.raw("eval")?));
+        if header.name == "header.json" || model.is_none() {
+            model = eval.or(model.take());
+        }
+        Ok::<(), EvalError>(())
+    })?;
     let mut all = Vec::new();
     let mut total = 0;
-    let entries = entries(archive)?;
-    // The evaluated model is next to the samples, or in the first part of a log that was not finished.
-    let header = ["header.json", "_journal/start.json"].iter().find_map(|name| {
-        let entry = entries.iter().find(|entry| entry.name == *name)?;
-        let text = entry.text(archive).ok()?;
-        model_of(Fields::parse(&text).ok()?.raw("eval")?)
-    });
-    for entry in entries {
-        let is_sample = entry.name.starts_with("samples/") && entry.name.ends_with(".json");
-        if !is_sample {
-            continue;
-        }
-        let text = entry.text(archive)?;
+    let is_sample = |name: &str| name.starts_with("samples/") && name.ends_with(".json");
+    members(archive, &limits, is_sample, |sample| {
+        let text = input::decode(sample.name, sample.bytes, &limits)?;
         total += text.len() as u64;
+        let wrong = |message: String| InputError::invalid(archive, sample.name, message);
         if total > MAX_ARCHIVE_BYTES {
-            return Err(format!("has more than {} MB of samples", MAX_ARCHIVE_BYTES >> 20));
+            let most = MAX_ARCHIVE_BYTES >> 20;
+            return Err(wrong(format!("more than {most} MB of samples up to here")).into());
         }
-        typed::<serde::de::IgnoredAny>(&text)
-            .map_err(|error| format!("{}: {error}", entry.name))?;
+        typed::<serde::de::IgnoredAny>(&text).map_err(|error| wrong(error.to_string()))?;
         // With the model around it a sample is a log.
-        all.push(match &header {
+        all.push(match &model {
             Some(model) => format!("{{\"eval\":{},\"samples\":[{text}]}}", json!({"model": model})),
             None => text,
         });
-    }
+        Ok::<(), EvalError>(())
+    })?;
     Ok(all)
-}
-
-/// An entry of a zip file.
-struct Entry {
-    name: String,
-    method: usize,
-    compressed: usize,
-    offset: usize,
-}
-
-const CUT_OFF: &str = "the archive is cut off";
-
-/// The entries by the directory at the end of the file.
-fn entries(archive: &[u8]) -> Result<Vec<Entry>, String> {
-    let number = |at: usize, size: usize| -> Result<usize, String> {
-        let bytes = archive.get(at..at + size).ok_or(CUT_OFF)?;
-        Ok(bytes.iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte)))
-    };
-    // The end record is the last one, before a comment of at most 64 kB.
-    let from = archive.len().saturating_sub((1 << 16) + 22);
-    let end = (from..archive.len()).rev().find(|at| archive[*at..].starts_with(b"PK\x05\x06"));
-    let end = end.ok_or(CUT_OFF)?;
-    let (count, mut at) = (number(end + 10, 2)?, number(end + 16, 4)?);
-    let mut all = Vec::new();
-    for _ in 0..count {
-        if !archive.get(at..).is_some_and(|rest| rest.starts_with(b"PK\x01\x02")) {
-            return Err(CUT_OFF.to_owned());
-        }
-        let name = number(at + 28, 2)?;
-        let bytes = archive.get(at + 46..at + 46 + name).ok_or(CUT_OFF)?;
-        all.push(Entry {
-            name: String::from_utf8_lossy(bytes).into_owned(),
-            method: number(at + 10, 2)?,
-            compressed: number(at + 20, 4)?,
-            offset: number(at + 42, 4)?,
-        });
-        at += 46 + name + number(at + 30, 2)? + number(at + 32, 2)?;
-    }
-    Ok(all)
-}
-
-impl Entry {
-    fn text(&self, archive: &[u8]) -> Result<String, String> {
-        let header = archive.get(self.offset..).ok_or(CUT_OFF)?;
-        let length = |at: usize| {
-            let bytes = header.get(at..at + 2).ok_or(CUT_OFF)?;
-            Ok::<_, String>(usize::from(bytes[0]) | usize::from(bytes[1]) << 8)
-        };
-        let start = 30 + length(26)? + length(28)?;
-        let bytes = header.get(start..start + self.compressed).ok_or(CUT_OFF)?;
-        let mut text = String::new();
-        let read = match self.method {
-            0 => bytes.take(MAX_SAMPLE_BYTES).read_to_string(&mut text),
-            8 => {
-                let inflated = flate2::read::DeflateDecoder::new(bytes);
-                inflated.take(MAX_SAMPLE_BYTES).read_to_string(&mut text)
-            }
-            93 => zstd::Decoder::new(bytes)
-                .and_then(|plain| plain.take(MAX_SAMPLE_BYTES).read_to_string(&mut text)),
-            method => return Err(format!("{}: unknown compression {method}", self.name)),
-        };
-        read.map_err(|error| format!("{}: {error}", self.name))?;
-        Ok(text)
-    }
 }

@@ -148,6 +148,57 @@ fn one_run_is_the_same_trace_in_every_format() {
     }
 }
 
+/// A zip file of files with the number of their compression, packed by it.
+fn zip(files: &[(&str, u16, &[u8], usize)]) -> Vec<u8> {
+    let (mut archive, mut directory) = (Vec::new(), Vec::new());
+    for (name, method, packed, size) in files {
+        let offset = u32::try_from(archive.len()).unwrap().to_le_bytes();
+        let numbers = [packed.len(), *size].map(|size| u32::try_from(size).unwrap().to_le_bytes());
+        let length = u16::try_from(name.len()).unwrap().to_le_bytes();
+        // Version, flags and method; time and checksum, which nothing reads; sizes; lengths.
+        let head = [
+            &[20, 0, 0, 0][..],
+            &method.to_le_bytes(),
+            &[0; 8],
+            &numbers.concat(),
+            &length,
+            &[0, 0],
+        ]
+        .concat();
+        archive.extend([b"PK\x03\x04", &head[..], name.as_bytes(), packed].concat());
+        let entry = [b"PK\x01\x02\x14\0", &head[..], &[0; 10], &offset, name.as_bytes()];
+        directory.extend(entry.concat());
+    }
+    let sizes = [directory.len(), archive.len()].map(|n| u32::try_from(n).unwrap().to_le_bytes());
+    [&archive[..], &directory, b"PK\x05\x06\0\0\0\0\0\0\0\0", &sizes.concat(), &[0, 0]].concat()
+}
+
+#[test]
+fn samples_of_an_archive_are_read_whatever_their_compression() {
+    let sample = |id: &str| {
+        format!(
+            r#"{{"id":"{id}","epoch":1,"input":"q","messages":[{{"role":"user","content":"q"}}]}}"#
+        )
+    };
+    let (stored, packed) = (sample("stored"), sample("packed"));
+    let zstd = zstd::encode_all(packed.as_bytes(), 1).unwrap();
+    let header = r#"{"eval":{"model":"m"}}"#;
+    let file = |zstd: &[u8]| {
+        zip(&[
+            ("samples/stored.json", 0, stored.as_bytes(), stored.len()),
+            ("samples/packed.json", 93, zstd, packed.len()),
+            ("header.json", 0, header.as_bytes(), header.len()),
+        ])
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let (formats, set) = read(&[write(&directory, "log.eval", file(&zstd))]);
+    assert_eq!(formats, [TraceFormat::Inspect]);
+    let ids: Vec<&str> = set.traces.iter().map(|trace| trace.id.as_str()).collect();
+    assert_eq!(ids, ["stored", "packed"]);
+    let cut = error(&write(&directory, "cut.eval", file(&zstd[..zstd.len() - 9])));
+    assert!(cut.contains("samples/packed.json") && cut.contains("damaged"), "{cut}");
+}
+
 #[test]
 fn tokens_next_to_the_message_are_counted() {
     let directory = tempfile::tempdir().unwrap();
@@ -218,7 +269,7 @@ fn a_file_of_another_kind_is_named() {
             "this looks like OpenTelemetry",
         ),
         ("\0\0\0\u{5}x", "cut off"),
-        ("PK\u{3}\u{4}nothing", "cut off"),
+        ("PK\u{3}\u{4}nothing", "is it whole?"),
     ] {
         let message = error(&write(&directory, "file", content));
         assert!(message.contains(expected), "{content}: {message}");

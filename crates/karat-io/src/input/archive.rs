@@ -260,10 +260,14 @@ where
             file.seek(SeekFrom::Current(skip)).map_err(io)?;
             let raw = file.by_ref().take(packed.into());
             self.bytes.clear();
-            let most = u64::from(size);
+            let bytes = &mut self.bytes;
+            let mut unpack = |from: &mut dyn Read| from.take(size.into()).read_to_end(bytes);
             let read = match method {
-                0 => raw.take(most).read_to_end(&mut self.bytes),
-                8 => flate2::read::DeflateDecoder::new(raw).take(most).read_to_end(&mut self.bytes),
+                0 => unpack(&mut { raw }),
+                8 => unpack(&mut flate2::read::DeflateDecoder::new(raw)),
+                93 => {
+                    zstd::stream::read::Decoder::new(raw).and_then(|mut plain| unpack(&mut plain))
+                }
                 _ => return Err(self.damaged(&name, "unsupported compression method").into()),
             };
             if read.ok() != Some(size as usize) {
@@ -271,7 +275,10 @@ where
             }
             (self.visit)(Member { name: &name, bytes: &self.bytes })?;
         }
-        Ok(())
+        match at.is_empty() {
+            true => Ok(()),
+            false => Err(self.damaged("", "the directory of the zip file is damaged").into()),
+        }
     }
 
     fn zip_directory(&self, file: &mut File, length: u64) -> Result<Vec<u8>, InputError> {

@@ -1,6 +1,5 @@
 //! `karat history`: reports in one file, and their metrics over time.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use karat_core::provenance::{Stopwatch, is_day};
@@ -56,12 +55,8 @@ pub(crate) fn document(path: &Path) -> Result<Document, Stop> {
     if path != Path::new("-") {
         return Ok(Document::read(path, &input::read_bytes(path, &limits)?)?);
     }
-    let name = Path::new("(stdin)");
-    let mut bytes = Vec::new();
-    let read = std::io::stdin().take(limits.bytes + 1).read_to_end(&mut bytes);
-    read.map_err(|error| Stop::bad_input(format!("cannot read stdin: {error}")))?;
-    let text = input::decode("(stdin)", &bytes, &limits)?;
-    Ok(Document::read(name, text.as_bytes())?)
+    let bytes = input::read_stream("(stdin)", std::io::stdin(), &limits)?;
+    Ok(Document::read(Path::new("(stdin)"), &bytes)?)
 }
 
 fn add(file: &Path, arguments: &HistoryAddArgs, terminal: &Terminal) -> Result<Exit, Stop> {

@@ -1,13 +1,12 @@
 //! `karat server test`: one suite against one server, gated and reported as `karat check` does.
 
 use std::collections::BTreeSet;
-use std::io::Read as _;
 use std::path::Path;
 
 use karat_core::evaluation::{Entry, Evaluation as _};
 use karat_core::kind::Kind;
 use karat_core::report::{Item, Report, load_reports};
-use karat_io::input::Limits;
+use karat_io::input::{self, Limits};
 use karat_io::redact::HIDDEN;
 use karat_metrics::metric;
 use karat_server::Suites;
@@ -57,25 +56,16 @@ pub(crate) fn test(arguments: &ServerTestArgs, terminal: &Terminal) -> Result<Ex
 /// The suite of a path; `-` is standard input.
 pub(super) fn suite_of(path: &Path) -> Result<Suite, Stop> {
     Ok(match is_stdin(path) {
-        true => Suite::parse(Path::new("stdin.yaml"), &standard_input()?)?,
+        true => {
+            let bytes = input::read_stream("stdin", std::io::stdin(), &Limits::default())?;
+            Suite::parse(Path::new("stdin.yaml"), &bytes)?
+        }
         false => Suite::load(path)?,
     })
 }
 
 fn is_stdin(suite: &Path) -> bool {
     suite == Path::new("-")
-}
-
-/// All of standard input, up to the size that a file may have.
-fn standard_input() -> Result<Vec<u8>, Stop> {
-    let mut bytes = Vec::new();
-    let limit = Limits::default().bytes;
-    let read = std::io::stdin().lock().take(limit + 1).read_to_end(&mut bytes);
-    read.map_err(|error| Stop::bad_input(format!("stdin: {error}")))?;
-    if bytes.len() as u64 > limit {
-        return Err(Stop::bad_input(format!("stdin: more than {limit} bytes")));
-    }
-    Ok(bytes)
 }
 
 /// The cases that did not pass in the last run of this suite.
