@@ -85,6 +85,48 @@ pub enum InterpolateError {
     },
 }
 
+/// A part of a string with variables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part<'a> {
+    /// Plain text.
+    Text(&'a str),
+    /// A variable: the text between its braces.
+    Variable(&'a str),
+}
+
+/// Splits a string at its variables, for values that do not come from the environment. No part is empty
+/// text.
+///
+/// ```
+/// use karat_io::interpolate::{Part, parts};
+///
+/// let found = parts("a$${b ${c}")?;
+/// assert_eq!(found, [Part::Text("a"), Part::Text("${"), Part::Text("b "), Part::Variable("c")]);
+/// # Ok::<(), karat_io::interpolate::InterpolateError>(())
+/// ```
+///
+/// # Errors
+/// If a `${` has no `}`.
+pub fn parts(text: &str) -> Result<Vec<Part<'_>>, InterpolateError> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        if let Some(before) = before.strip_suffix('$') {
+            parts.extend([Part::Text(before), Part::Text("${")]);
+            rest = after;
+            continue;
+        }
+        let Some((inside, behind)) = after.split_once('}') else {
+            return Err(InterpolateError::Unclosed { text: text.to_owned() });
+        };
+        parts.extend([Part::Text(before), Part::Variable(inside)]);
+        rest = behind;
+    }
+    parts.push(Part::Text(rest));
+    parts.retain(|part| *part != Part::Text(""));
+    Ok(parts)
+}
+
 /// The source of values.
 #[derive(Clone, Copy)]
 pub struct Variables<'a> {
@@ -127,24 +169,16 @@ impl<'a> Variables<'a> {
     pub fn interpolate(&self, text: &str) -> Result<Interpolated, InterpolateError> {
         let mut result = String::with_capacity(text.len());
         let mut used = Vec::new();
-        let mut rest = text;
-        while let Some((before, after)) = rest.split_once("${") {
-            if let Some(before) = before.strip_suffix('$') {
-                result.push_str(before);
-                result.push_str("${");
-                rest = after;
-                continue;
+        for part in parts(text)? {
+            match part {
+                Part::Text(text) => result.push_str(text),
+                Part::Variable(inside) => {
+                    let inserted = self.look_up(inside.trim())?;
+                    result.push_str(&inserted.value);
+                    used.push(inserted);
+                }
             }
-            result.push_str(before);
-            let Some((inside, behind)) = after.split_once('}') else {
-                return Err(InterpolateError::Unclosed { text: text.to_owned() });
-            };
-            let inserted = self.look_up(inside.trim())?;
-            result.push_str(&inserted.value);
-            used.push(inserted);
-            rest = behind;
         }
-        result.push_str(rest);
         Ok(Interpolated { text: result, used })
     }
 

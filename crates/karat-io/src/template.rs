@@ -98,6 +98,39 @@ impl Template {
     }
 }
 
+/// Replaces places such as `{port}` in a word of a command. Braces around anything else stay, since
+/// the words of a command may have their own, and inserted values are not searched for places.
+///
+/// ```
+/// use karat_io::template::fill_word;
+///
+/// let places = [("port", "80"), ("folder", "/tmp/{port}")];
+/// assert_eq!(fill_word("{folder}:{port} {\"a\": {}}", &places), "/tmp/{port}:80 {\"a\": {}}");
+/// ```
+pub fn fill_word(word: &str, places: &[(&str, impl AsRef<str>)]) -> String {
+    let mut filled = String::with_capacity(word.len());
+    let mut rest = word;
+    while let Some((before, after)) = rest.split_once('{') {
+        filled.push_str(before);
+        let place = after.split_once('}').and_then(|(name, behind)| {
+            let (_, value) = places.iter().find(|(place, _)| *place == name)?;
+            Some((value.as_ref(), behind))
+        });
+        rest = match place {
+            Some((value, behind)) => {
+                filled.push_str(value);
+                behind
+            }
+            None => {
+                filled.push('{');
+                after
+            }
+        };
+    }
+    filled.push_str(rest);
+    filled
+}
+
 /// Fills the strings of a JSON template. A string that is a single placeholder becomes the value itself,
 /// so `"{limit}"` becomes a number; elsewhere a placeholder becomes text. Keys are not changed.
 ///

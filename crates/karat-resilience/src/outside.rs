@@ -10,6 +10,7 @@ use karat_core::report::parse_check;
 use karat_io::input::{Limits, read_text};
 use karat_io::process::{Process, Program};
 use karat_io::redact::Redactor;
+use karat_io::template::fill_word;
 use karat_io::text::clip;
 use karat_io::time::Time;
 use karat_recordings::delivery::Injected;
@@ -21,7 +22,7 @@ use crate::agents::{Done, SHOWN};
 use crate::attack::Attack;
 use crate::defence::Watch;
 use crate::relay::{MAX_CALLS, PassedCall, Relay};
-use crate::route::{Connected, fill, over_http};
+use crate::route::{Connected, over_http};
 use crate::set::Case;
 use crate::world::Call;
 
@@ -112,14 +113,13 @@ impl CommandAgent {
         let config = json!({"mcpServers": {server: {"type": "http", "url": url}}}).to_string();
         let task = json!({"id": case.task.id, "input": prompt, "servers": [server]}).to_string();
         let places = [
-            ("{url}", url),
-            ("{config}", files.write("agent.json", &config)?),
-            ("{tasks}", files.write("tasks.jsonl", &(task + "\n"))?),
-            ("{folder}", files.path("").to_string_lossy().trim_end_matches('/').to_owned()),
-            // Last: the user's words are not looked into.
-            ("{prompt}", prompt.clone()),
+            ("url", url),
+            ("config", files.write("agent.json", &config)?),
+            ("tasks", files.write("tasks.jsonl", &(task + "\n"))?),
+            ("folder", files.path("").to_string_lossy().trim_end_matches('/').to_owned()),
+            ("prompt", prompt.clone()),
         ];
-        let command = self.command.iter().map(|word| fill(word, &places)).collect();
+        let command = self.command.iter().map(|word| fill_word(word, &places)).collect();
         let program = Program { command, folder: self.folder.clone(), ..Program::default() };
         let (mut process, stdin, mut stdout) = Process::spawn(&program)?;
         drop(stdin);

@@ -14,6 +14,7 @@ use karat_io::input::{Limits, parse_json_text, read_text, write_atomic};
 use karat_io::interpolate::escaped;
 use karat_io::process::Process;
 use karat_io::task;
+use karat_io::template::fill_word;
 use karat_mcp::serve::{self, HttpServer, Offer, Respond};
 use karat_mcp::{Options, ServerSpec, Session};
 use serde_json::{Value, json};
@@ -253,25 +254,25 @@ async fn through(
         let (url, task) = over_http(served.offer(), Arc::clone(&served)).await?;
         serving.push(task);
         let content = json!({"mcpServers": {name: {"type": "http", "url": url}}});
-        places.push(("{config-url}", folder.write("config-url.json", &content.to_string())?));
-        places.push(("{url}", url));
+        places.push(("config-url", folder.write("config-url.json", &content.to_string())?));
+        places.push(("url", url));
         state = State::Here(served);
     } else {
         let file = folder.path("state.json");
         command = servers.command(case, &file)?;
         let content = json!({"mcpServers": {name: {"command": command[0], "args": command[1..]}}});
-        places.push(("{config}", folder.write("config.json", &content.to_string())?));
+        places.push(("config", folder.write("config.json", &content.to_string())?));
         command = servers.variable_command(&command);
         state = State::File(file);
     }
     if mentions("{port}") {
         let free = std::net::TcpListener::bind(("127.0.0.1", 0)).and_then(|free| free.local_addr());
-        places.push(("{port}", free.map_err(|error| error.to_string())?.port().to_string()));
+        places.push(("port", free.map_err(|error| error.to_string())?.port().to_string()));
     }
-    places.push(("{folder}", folder.0.to_string_lossy().into_owned()));
+    places.push(("folder", folder.0.to_string_lossy().into_owned()));
     let started = fill_command(&config.proxy, &command, &places);
     let env: BTreeMap<String, String> =
-        config.env.iter().map(|(name, value)| (name.clone(), fill(value, &places))).collect();
+        config.env.iter().map(|(name, value)| (name.clone(), fill_word(value, &places))).collect();
     let (session, proxy) = match &config.url {
         None => {
             let spec = ServerSpec { env, ..ServerSpec::from_command(started) };
@@ -286,7 +287,7 @@ async fn through(
                 let _open = stdin;
                 let _ = tokio::io::copy(&mut stdout, &mut tokio::io::sink()).await;
             }));
-            let spec = ServerSpec::from_url(fill(url, &places));
+            let spec = ServerSpec::from_url(fill_word(url, &places));
             let session = ready(&spec, options, &mut process).await;
             (session.map_err(|error| redactor.hidden(error))?, Some(process))
         }
@@ -294,20 +295,17 @@ async fn through(
     Ok(Connected { session: Arc::new(session), state, _proxy: proxy, serving, folder })
 }
 
-/// Replaces places such as `{port}` by their values.
-pub(crate) fn fill(word: &str, places: &[(&str, String)]) -> String {
-    places.iter().fold(word.to_owned(), |word, (place, value)| word.replace(place, value))
-}
-
 /// Fills a command; `{server}` alone becomes as many words as the server's command has.
 fn fill_command(words: &[String], server: &[String], places: &[(&str, String)]) -> Vec<String> {
     // As a shell reads it; a word with a zero byte cannot be one.
     let quoted = shlex::try_join(server.iter().map(String::as_str)).unwrap_or_default();
+    let mut places = places.to_vec();
+    places.push(("server", quoted));
     let mut filled = Vec::new();
     for word in words {
         match word.as_str() {
             "{server}" => filled.extend(server.iter().cloned()),
-            _ => filled.push(fill(&word.replace("{server}", &quoted), places)),
+            _ => filled.push(fill_word(word, &places)),
         }
     }
     filled

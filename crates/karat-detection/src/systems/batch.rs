@@ -23,6 +23,7 @@ use karat_core::observed::DetectorFinding;
 use karat_io::input::{self, Limits};
 use karat_io::process::{Exit, Line, Process, Program};
 use karat_io::redact::Redactor;
+use karat_io::template::fill_word;
 use karat_io::text::count;
 use karat_io::{Failure, FailureClass};
 use serde::{Deserialize, Serialize};
@@ -410,10 +411,8 @@ async fn run_once(
     let shown = folder.path().join(if is_folder { "tools" } else { "tools.json" });
     let output = folder.path().join("output.json");
     tools.write(&shown).map_err(|error| format!("the tools file cannot be written: {error}"))?;
-    let fill = |word: &String| {
-        word.replace("{tools}", &shown.to_string_lossy())
-            .replace("{output}", &output.to_string_lossy())
-    };
+    let places = [("tools", shown.to_string_lossy()), ("output", output.to_string_lossy())];
+    let fill = |word: &String| fill_word(word, &places);
     let program =
         Program { command: program.command.iter().map(fill).collect(), ..program.clone() };
     let timeout = Duration::from_millis(config.timeout_ms);

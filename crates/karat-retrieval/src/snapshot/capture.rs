@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use karat_io::input::{self, Format, InputError, Limits};
+use karat_io::template::fill_word;
 use karat_io::text::{clip, printable};
 use karat_mcp::{Engine, Isolation, Options as SessionOptions, ServerSpec, Session};
 use serde::Deserialize;
@@ -228,9 +229,8 @@ impl Listed {
             write: vec![cwd.to_owned(), tmp.to_owned()],
             ..Isolation::by(Engine::Bwrap)
         };
-        let put = |text: &String| {
-            text.replace("{bin}", &bin.to_string_lossy()).replace("{tmp}", &tmp.to_string_lossy())
-        };
+        let places = [("bin", bin.to_string_lossy()), ("tmp", tmp.to_string_lossy())];
+        let put = |text: &String| fill_word(text, &places);
         let home = cwd.to_string_lossy();
         let mut env: BTreeMap<String, String> =
             [("HOME", &*home), ("TMPDIR", &home), ("LANG", "C.UTF-8"), ("TZ", "UTC")]

@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use karat_io::interpolate;
 use serde_json::{Map, Value};
 
 use crate::suite::Feature;
@@ -45,7 +46,7 @@ impl Request {
 /// The same value in a suite, where `${` puts in a saved one.
 fn escaped(value: &Value) -> Value {
     match value {
-        Value::String(text) => Value::from(text.replace("${", "$${")),
+        Value::String(text) => Value::from(interpolate::escaped(text)),
         Value::Array(items) => items.iter().map(escaped).collect(),
         Value::Object(fields) => {
             Value::Object(fields.iter().map(|(key, one)| (key.clone(), escaped(one))).collect())

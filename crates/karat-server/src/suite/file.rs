@@ -19,7 +19,7 @@ use super::relations::RelationFile;
 use super::snapshot::Store;
 use super::tasks::TaskPlan;
 use super::texts::{self, TextCase, Wanted};
-use super::{Case, Ending, Feature, Step, Suite, TARGET};
+use super::{Case, Ending, Feature, Step, Suite, TARGET, variables};
 
 /// The largest number of attempts of a case: each is kept and judged by itself.
 const MAX_REPEAT: u32 = 100_000;
@@ -369,6 +369,10 @@ impl Reader<'_> {
                 "`error: tool` and `expected_behavior` are for tools; use `error: protocol`";
             return Err(self.invalid(place, message));
         }
+        input
+            .values()
+            .try_for_each(|value| variables::names(value, &mut Vec::new()))
+            .map_err(|error| self.invalid(&format!("{place}: input"), error.to_string()))?;
         let matchers = matchers
             .iter()
             .enumerate()

@@ -1,11 +1,13 @@
 //! Values that one call saves for later ones.
 //!
 //! `${name}` inside a string is replaced by the text of the value; a string that is nothing but
-//! `${name}` becomes the value itself, so that a number stays a number. `$${` is an escaped `${`.
+//! `${name}` becomes the value itself, so that a number stays a number. `$${` is an escaped `${`, as in
+//! [`karat_io::interpolate`].
 
 use std::collections::BTreeMap;
 
 use karat_core::expect::Answer;
+use karat_io::interpolate::{InterpolateError, Part, parts};
 use karat_io::json_path::JsonPath;
 use serde_json::{Map, Value};
 
@@ -92,15 +94,15 @@ fn filled(value: &Value, known: &Variables) -> Result<Value, String> {
 
 fn text_filled(text: &str, known: &Variables) -> Result<Value, String> {
     let look_up = |name: &str| known.get(name).ok_or_else(|| unknown(name, known));
-    let parts = parts(text);
-    if let [Part::Name(name)] = parts.as_slice() {
+    let parts = parts(text).map_err(|error| error.to_string())?;
+    if let [Part::Variable(name)] = parts.as_slice() {
         return look_up(name).cloned();
     }
     let mut out = String::with_capacity(text.len());
     for part in parts {
         match part {
             Part::Text(text) => out.push_str(text),
-            Part::Name(name) => match look_up(name)? {
+            Part::Variable(name) => match look_up(name)? {
                 Value::String(text) => out.push_str(text),
                 other => out.push_str(&other.to_string()),
             },
@@ -118,49 +120,23 @@ fn unknown(name: &str, known: &Variables) -> String {
     }
 }
 
-#[derive(Debug, PartialEq, Eq)]
-enum Part<'a> {
-    Text(&'a str),
-    Name(&'a str),
-}
-
 /// Adds the names that a template needs.
-pub(crate) fn names(value: &Value, found: &mut Vec<String>) {
+///
+/// # Errors
+/// If it has a `${` without a `}`.
+pub(crate) fn names(value: &Value, found: &mut Vec<String>) -> Result<(), InterpolateError> {
     match value {
         Value::String(text) => {
-            found.extend(parts(text).into_iter().filter_map(|part| match part {
-                Part::Name(name) => Some(name.to_owned()),
+            found.extend(parts(text)?.into_iter().filter_map(|part| match part {
+                Part::Variable(name) => Some(name.to_owned()),
                 Part::Text(_) => None,
             }));
+            Ok(())
         }
-        Value::Array(items) => items.iter().for_each(|item| names(item, found)),
-        Value::Object(fields) => fields.values().for_each(|field| names(field, found)),
-        _ => {}
+        Value::Array(items) => items.iter().try_for_each(|item| names(item, found)),
+        Value::Object(fields) => fields.values().try_for_each(|field| names(field, found)),
+        _ => Ok(()),
     }
-}
-
-fn parts(text: &str) -> Vec<Part<'_>> {
-    let mut parts = Vec::new();
-    let mut rest = text;
-    while let Some(at) = rest.find("${") {
-        if rest[..at].ends_with('$') {
-            parts.push(Part::Text(&rest[..at - 1]));
-            parts.push(Part::Text("${"));
-            rest = &rest[at + 2..];
-            continue;
-        }
-        // Without a closing brace it is text.
-        let Some(length) = rest[at + 2..].find('}') else { break };
-        if at > 0 {
-            parts.push(Part::Text(&rest[..at]));
-        }
-        parts.push(Part::Name(&rest[at + 2..at + 2 + length]));
-        rest = &rest[at + 3 + length..];
-    }
-    if !rest.is_empty() {
-        parts.push(Part::Text(rest));
-    }
-    parts
 }
 
 #[cfg(test)]
@@ -184,11 +160,13 @@ mod tests {
     }
 
     #[test]
-    fn an_escaped_or_unclosed_name_is_text() {
-        for (text, expected) in [("$${id}", "${id}"), ("a ${id", "a ${id"), ("$5", "$5"), ("", "")]
+    fn an_escaped_name_is_text_and_an_unclosed_one_an_error() {
+        for (text, expected) in [("$${id}", "${id}"), ("a $${id", "a ${id"), ("$5", "$5"), ("", "")]
         {
             assert_eq!(put_in(&json!(text)), Ok(json!(expected)), "{text}");
         }
+        let error = put_in(&json!("a ${id")).unwrap_err();
+        assert_eq!(error, "`a ${id` has a `${` without a `}`; write `$${` for a plain `${`");
     }
 
     #[test]
