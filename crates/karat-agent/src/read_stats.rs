@@ -111,13 +111,7 @@ impl Failures {
         let Some((id, message)) = self.first.clone() else { return Ok(()) };
         let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
         let (failed, asked) = (count(self.count), count(runs));
-        match run::exceeds_allowance(failed, asked, allowed) {
-            false => Ok(()),
-            true => {
-                let items = "runs";
-                Err(EvalError::TooManyFailures { failed, asked, allowed, items, id, message })
-            }
-        }
+        run::Failures { failed, asked, id, message }.allow(allowed, "runs")
     }
 }
 

@@ -65,22 +65,8 @@ pub enum Error {
         message: String,
     },
     /// More rows failed than may.
-    #[error(
-        "{failed} of {rows} rows have no score, more than the allowed share {allowed} (such as \
-         {id:?}: {message})"
-    )]
-    TooManyFailures {
-        /// The rows that failed.
-        failed: u64,
-        /// All rows.
-        rows: u64,
-        /// The allowed share.
-        allowed: f64,
-        /// The first of them by id.
-        id: String,
-        /// The mistake.
-        message: String,
-    },
+    #[error(transparent)]
+    TooManyFailures(EvalError),
     /// There are more groups than memory is kept for.
     #[error(
         "more than {limit} groups; group by something coarser, such as the server, leave the group \
@@ -158,7 +144,7 @@ impl From<Error> for EvalError {
     fn from(error: Error) -> EvalError {
         match error {
             Error::NothingMeasured(message) => EvalError::NothingMeasured(message),
-            Error::TooManyFailures { .. } => EvalError::NothingMeasured(error.to_string()),
+            Error::TooManyFailures(error) => error,
             other => EvalError::config(other),
         }
     }

@@ -10,7 +10,7 @@ use karat_core::provenance::{Stopwatch, bins};
 use karat_core::report::{
     self, Count, DatasetRef, Groups, Interval, Latency, Measured, Report, SystemRef,
 };
-use karat_core::run::exceeds_allowance;
+use karat_core::run::Failures;
 use karat_detection::aggregate_metrics::{FROM_COUNTS, FROM_SCORES, metric as of_counts};
 use karat_metrics::classification::{Confusion, Scores};
 use karat_metrics::stats::{
@@ -84,12 +84,12 @@ fn check_failures(partial: &Partial) -> Result<(), Error> {
     }
     let allowed = partial.plan.options.max_errors;
     let size = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
-    if *failed > 0 && exceeds_allowance(size(*failed), size(*rows), allowed) {
-        let (id, message) = failure.clone().unwrap_or_default();
-        let (failed, rows) = (*failed, *rows);
-        return Err(Error::TooManyFailures { failed, rows, allowed, id, message });
+    if *failed == 0 {
+        return Ok(());
     }
-    Ok(())
+    let (id, message) = failure.clone().unwrap_or_default();
+    let failures = Failures { failed: size(*failed), asked: size(*rows), id, message };
+    failures.allow(allowed, "rows").map_err(Error::TooManyFailures)
 }
 
 fn environment(partial: &Partial) -> report::Environment {

@@ -4,7 +4,7 @@ use karat_io::input::{InputError, WriteError};
 
 use crate::dataset::DatasetError;
 use crate::journal::JournalError;
-use crate::run::RunError;
+use crate::run::{Failures, RunError};
 
 /// The reason for which an evaluation has no report.
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +66,20 @@ impl From<RunError> for EvalError {
             RunError::Journal(error) => EvalError::Journal(error),
             other => EvalError::Run(other),
         }
+    }
+}
+
+impl Failures {
+    /// Holds them to the share `allowed`. `items` is the word for them, in the plural.
+    ///
+    /// # Errors
+    /// If they exceed it.
+    pub fn allow(self, allowed: f64, items: &'static str) -> Result<(), EvalError> {
+        if !self.exceed(allowed) {
+            return Ok(());
+        }
+        let Failures { failed, asked, id, message } = self;
+        Err(EvalError::TooManyFailures { failed, asked, allowed, items, id, message })
     }
 }
 

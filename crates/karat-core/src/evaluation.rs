@@ -27,7 +27,7 @@ use crate::report::{
     self, Bin, Check, Control, DatasetRef, Environment, Gate, Item, Measured, Report, Slice,
     SystemRef,
 };
-use crate::run::{self, Excess, Options, Progress, ProgressListener, RunError, System};
+use crate::run::{self, Failures, Options, Progress, ProgressListener, RunError, System};
 
 /// The settings that entries of every evaluation share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -392,15 +392,9 @@ pub trait Evaluation: Sized + Send + Sync + 'static {
 /// If more of them do.
 pub fn allowance<E: Evaluation>(observed: &Observations<'_, E>) -> Result<(), EvalError> {
     let allowed = observed.entry.common.gate.allowed_errors();
-    let excess = run::beyond_allowance(observed.outcomes, allowed, |id, answer| {
-        E::unusable(observed.entry, id, answer)
-    });
-    match excess {
-        None => Ok(()),
-        Some(Excess { failed, asked, id, message }) => {
-            Err(EvalError::TooManyFailures { failed, asked, allowed, items: E::ITEMS, id, message })
-        }
-    }
+    let problem = |id: &str, answer: &Answer<E>| E::unusable(observed.entry, id, answer);
+    Failures::of(observed.outcomes, problem)
+        .map_or(Ok(()), |failures| failures.allow(allowed, E::ITEMS))
 }
 
 /// The outcomes of a run, not yet scored.

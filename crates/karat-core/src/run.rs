@@ -162,9 +162,9 @@ pub enum RunError {
     Nothing,
 }
 
-/// More questions without a usable answer than are allowed.
+/// Items without a usable answer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Excess {
+pub struct Failures {
     /// The number of them.
     pub failed: usize,
     /// The total.
@@ -175,33 +175,36 @@ pub struct Excess {
     pub message: String,
 }
 
-/// Holds outcomes to the share `allowed` that may lack a usable answer. A failure lacks one; of an
-/// answer, `problem` says why it cannot be used. That nothing at all was answered is never allowed.
-pub fn beyond_allowance<A>(
-    entries: &[Entry<A>],
-    allowed: f64,
-    problem: impl Fn(&str, &A) -> Option<String>,
-) -> Option<Excess> {
-    let mut lacking = entries.iter().filter_map(|entry| {
-        let message = match &entry.outcome {
-            Outcome::Failure { class, message } => Some(format!("{class}: {message}")),
-            Outcome::Answer(answer) => problem(&entry.id, answer),
-        };
-        message.map(|message| (&entry.id, message))
-    });
-    let (id, message) = lacking.next()?;
-    let (failed, asked) = (1 + lacking.count(), entries.len());
-    exceeds_allowance(failed, asked, allowed).then(|| Excess {
-        failed,
-        asked,
-        id: id.clone(),
-        message,
-    })
-}
+impl Failures {
+    /// The failures of a run; `None` if every answer can be used. A failure has no answer; of an answer,
+    /// `problem` says why it cannot be used.
+    pub fn of<A>(
+        entries: &[Entry<A>],
+        problem: impl Fn(&str, &A) -> Option<String>,
+    ) -> Option<Failures> {
+        let lacking = entries.iter().filter_map(|entry| {
+            let message = match &entry.outcome {
+                Outcome::Failure { class, message } => Some(format!("{class}: {message}")),
+                Outcome::Answer(answer) => problem(&entry.id, answer),
+            };
+            message.map(|message| (entry.id.clone(), message))
+        });
+        Failures::among(entries.len(), lacking)
+    }
 
-/// Returns whether more than the share `allowed` failed, or everything.
-pub fn exceeds_allowance(failed: usize, asked: usize, allowed: f64) -> bool {
-    failed == asked || failed as f64 > allowed * asked as f64
+    /// The failures among `asked` items, by id and reason; `None` without any.
+    pub fn among(
+        asked: usize,
+        mut lacking: impl Iterator<Item = (String, String)>,
+    ) -> Option<Failures> {
+        let (id, message) = lacking.next()?;
+        Some(Failures { failed: 1 + lacking.count(), asked, id, message })
+    }
+
+    /// Returns whether they are more than the share `allowed`. That everything failed is never allowed.
+    pub fn exceed(&self, allowed: f64) -> bool {
+        self.failed == self.asked || self.failed as f64 > allowed * self.asked as f64
+    }
 }
 
 /// Asks every question in every run, but for those that `known` already answers. The outcomes come
@@ -539,10 +542,12 @@ mod tests {
             .map(|n| Entry { run: 0, id: format!("q{n}"), nanos: 0, outcome: outcome(n) })
             .collect();
         let unusable = |_: &str, answer: &usize| (*answer == 3).then(|| "three".to_owned());
-        assert_eq!(beyond_allowance(&entries, 0.5, unusable), None);
-        let excess = beyond_allowance(&entries, 0.4, unusable).unwrap();
-        assert_eq!((excess.failed, excess.asked), (2, 4));
-        assert_eq!((excess.id.as_str(), excess.message.as_str()), ("q0", "timeout: late"));
-        assert_eq!(beyond_allowance(&entries[1..3], 0.0, unusable), None);
+        let failures = Failures::of(&entries, unusable).unwrap();
+        assert_eq!((failures.failed, failures.asked), (2, 4));
+        assert_eq!((failures.id.as_str(), failures.message.as_str()), ("q0", "timeout: late"));
+        assert!(failures.exceed(0.4) && !failures.exceed(0.5));
+        assert_eq!(Failures::of(&entries[1..3], unusable), None);
+        // Whatever is allowed, something must have an answer.
+        assert!(Failures::of(&entries[..1], unusable).unwrap().exceed(1.0));
     }
 }

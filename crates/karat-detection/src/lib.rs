@@ -36,7 +36,7 @@ use karat_core::journal::{Entry as Outcome, Outcome as Kept};
 use karat_core::kind::Kind;
 use karat_core::project::{Root, own_datasets};
 use karat_core::report::{Control, DatasetRef, Measured, Report};
-use karat_core::run::{self, Excess};
+use karat_core::run::Failures;
 use karat_core::tool::Corpus;
 use karat_io::text::count;
 use karat_metrics::stats;
@@ -275,8 +275,8 @@ fn problem(decision: &Decision, answer: &Answer) -> Option<String> {
 /// The answers of a run without a single verdict: nothing was measured then, however many failures
 /// are allowed.
 fn without_verdicts(outcomes: &[Outcome<Answer>], decision: &Decision) -> String {
-    match run::beyond_allowance(outcomes, 0.0, |_, answer| problem(decision, answer)) {
-        Some(Excess { failed, id, message, .. }) => {
+    match Failures::of(outcomes, |_, answer| problem(decision, answer)) {
+        Some(Failures { failed, id, message, .. }) => {
             format!("{failed} failed (first: {id}: {message})")
         }
         None => "all are unsupported".to_owned(),

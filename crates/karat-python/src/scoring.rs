@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use karat_arrow::{Error, Kind, Options};
+use karat_core::error::EvalError;
 use karat_core::partition::Partition;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -31,7 +32,7 @@ fn raised_in(py: Python<'_>, error: &Error, file: Option<&Path>) -> PyErr {
     let id = match error {
         Error::Row { id, .. }
         | Error::ForeignRow { id, .. }
-        | Error::TooManyFailures { id, .. } => Some(id.clone()),
+        | Error::TooManyFailures(EvalError::TooManyFailures { id, .. }) => Some(id.clone()),
         _ => None,
     };
     let file = file.map(|file| file.to_string_lossy().into_owned());

@@ -117,7 +117,7 @@ fn a_bad_row_is_an_error_or_counted() {
     assert!(report.warnings[0].contains("1 of 2 rows have no score (such as twice"));
     let options = Options { max_errors: 0.4, ..Options::default() };
     let error = partial(Kind::Rankings, &options, &batch).report().unwrap_err();
-    assert!(error.to_string().contains("1 of 2 rows have no score, more than the allowed"));
+    assert!(error.to_string().contains("1 of 2 rows have no usable answer, more than the allowed"));
     assert!(EvalError::from(error).is_not_measured());
 }
 

@@ -21,7 +21,7 @@ use karat_core::journal::Entry as Asked;
 use karat_core::kind::Kind;
 use karat_core::project::{Root, own_datasets};
 use karat_core::report::{DatasetRef, SystemRef};
-use karat_core::run::exceeds_allowance;
+use karat_core::run::Failures;
 use karat_io::input::{self, Format, Limits};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -195,23 +195,15 @@ impl Evaluation for Outcomes {
     fn allow(observed: &Observations<'_, Outcomes>) -> Result<(), EvalError> {
         let Entry { common, data, .. } = observed.entry;
         let asked = data.rows().count();
-        let mut failed = data.rows().filter(|row| row.measured().is_none());
-        let Some(first) = failed.next() else {
-            return if asked == 0 { Err(nothing_to_ask()) } else { Ok(()) };
-        };
-        let failed = 1 + failed.count();
-        if !exceeds_allowance(failed, asked, common.gate.allowed_errors()) {
-            return Ok(());
+        if asked == 0 {
+            return Err(nothing_to_ask());
         }
-        let message = first.error.clone().unwrap_or_else(|| "no outcome".to_owned());
-        Err(EvalError::TooManyFailures {
-            failed,
-            asked,
-            allowed: common.gate.allowed_errors(),
-            items: Self::ITEMS,
-            id: first.task.clone(),
-            message,
-        })
+        let failed = data.rows().filter(|row| row.measured().is_none()).map(|row| {
+            let message = row.error.clone().unwrap_or_else(|| "no outcome".to_owned());
+            (row.task.clone(), message)
+        });
+        Failures::among(asked, failed)
+            .map_or(Ok(()), |failures| failures.allow(common.gate.allowed_errors(), Self::ITEMS))
     }
 
     fn score(observed: &Observations<'_, Outcomes>) -> Result<Scored, EvalError> {
