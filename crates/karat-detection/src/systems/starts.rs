@@ -3,14 +3,18 @@
 //! A batch scanner answers only when it ends, and where names repeat it is started many times. Each
 //! finished start is one line here, so that a run that is interrupted after the 20th of 29 goes on with
 //! the 21st. A line counts only if the very same start is due again: its key is a digest of the program,
-//! the settings and the tools that it was shown. A line that cannot be read is a start that was not
-//! made.
+//! the settings and the tools that it was shown. Lines end with a checksum, as in the journal;
+//! a line that is torn or damaged is a start that was not made.
+//!
+//! They are not lines of the journal: one start answers for many entries, and a journal has one line for
+//! each entry, which everything that reads journals relies on.
 
 use std::collections::BTreeMap;
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use karat_core::journal::{check_sum, with_sum};
 use karat_io::input::{self, Limits};
 use serde::{Deserialize, Serialize};
 
@@ -57,7 +61,10 @@ impl Starts {
             return starts;
         }
         let text = input::read_text(path, &Limits::default()).unwrap_or_default();
-        let finished = text.lines().filter_map(|line| serde_json::from_str::<Finished>(line).ok());
+        let finished = text.lines().filter_map(|line| {
+            let object = check_sum(line.as_bytes()).ok()?;
+            serde_json::from_slice::<Finished>(&object).ok()
+        });
         starts.known = finished.map(|one| (one.key.clone(), one)).collect();
         starts
     }
@@ -77,10 +84,35 @@ impl Starts {
             format!("{}: the answers of the scanner cannot be kept: {error}", path.display())
         };
         // A line before it may be torn: it must not take this one with it.
-        let line = serde_json::to_string(finished).map_err(|error| failed(&error))?;
-        let line = format!("\n{line}\n");
+        let line = serde_json::to_vec(finished).map_err(|error| failed(&error))?;
+        let line = [b"\n", &with_sum(line)[..], b"\n"].concat();
         let mut file = input::open_for_writing(path).map_err(|error| failed(&error))?;
         file.seek(SeekFrom::End(0)).map_err(|error| failed(&error))?;
-        file.write_all(line.as_bytes()).map_err(|error| failed(&error))
+        file.write_all(&line).map_err(|error| failed(&error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_start_is_made_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = folder.path().join("run.jsonl");
+        let starts = Starts::next_to(Some(&journal), false);
+        for key in ["whole", "damaged"] {
+            let took = Duration::from_nanos(7);
+            starts.note(&Finished::new(key, took, Answers::new(), Tally::default())).unwrap();
+        }
+        let path = folder.path().join("run.starts");
+        let text = std::fs::read_to_string(&path).unwrap();
+        // Still JSON, with another number in it.
+        let (first, second) = text.split_once("damaged").unwrap();
+        let changed = format!("{first}damaged{}", second.replacen("\"nanos\":7", "\"nanos\":8", 1));
+        assert_ne!(changed, text);
+        std::fs::write(&path, changed).unwrap();
+        let mut starts = Starts::next_to(Some(&journal), true);
+        assert!(starts.take("whole").is_some() && starts.take("damaged").is_none());
     }
 }
