@@ -11,7 +11,7 @@ use karat_metrics::registry::{self, MetricKind};
 use karat_metrics::stats::{self, Bootstrap, ClusteredRate};
 
 pub use crate::report::LEVEL;
-use crate::report::{Better, Count, Groups, Interval, Item, Measured, Slice};
+use crate::report::{Better, Count, Groups, Interval, Item, Measured, Property, Slice};
 
 /// The relative distance within which a mean of scores counts as equal to a value.
 const SAME: f64 = 1e-9;
@@ -95,17 +95,17 @@ pub fn value(id: MetricId, value: Option<f64>, n: u64, undefined: &str) -> Measu
 }
 
 /// Averages all metrics over the items of each value of a tag, sorted by that value.
-pub fn slices(by: &str, ids: &[MetricId], items: &[Item], runs: u32, seed: u64) -> Vec<Slice> {
+pub fn slices(by: Property, ids: &[MetricId], items: &[Item], runs: u32, seed: u64) -> Vec<Slice> {
     let mut parts: BTreeMap<&str, Vec<&Item>> = BTreeMap::new();
     for item in items {
-        if let Some(value) = item.tags.get(by) {
+        if let Some(value) = item.tag(by) {
             parts.entry(value).or_default().push(item);
         }
     }
     parts
         .into_iter()
         .map(|(value, part)| Slice {
-            by: by.to_owned(),
+            by: by.into(),
             value: value.to_owned(),
             metrics: ids.iter().map(|id| measure(id, &part, runs, seed)).collect(),
         })
@@ -234,7 +234,7 @@ mod tests {
         Item {
             id: id.to_owned(),
             group: group.map(str::to_owned),
-            tags: BTreeMap::from([("kind".to_owned(), id[..1].to_owned())]),
+            tags: BTreeMap::from([(Property::Kind.into(), id[..1].to_owned())]),
             metrics: BTreeMap::from([(MRR, value), (SUCCESS, value)]),
             ..Item::default()
         }
@@ -299,7 +299,7 @@ mod tests {
     fn slices_are_sorted_by_value() {
         let items =
             [item("b1", None, Some(1.0)), item("a1", None, Some(0.5)), item("a2", None, None)];
-        let slices = slices("kind", &[MRR], &items, 1, 0);
+        let slices = slices(Property::Kind, &[MRR], &items, 1, 0);
         let found: Vec<_> =
             slices.iter().map(|s| (s.value.as_str(), s.metrics[0].value, s.metrics[0].n)).collect();
         assert_eq!(found, [("a", Some(0.5), 1), ("b", Some(1.0), 1)]);

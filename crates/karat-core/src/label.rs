@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use crate::dataset::Digest;
 use crate::kind::Kind;
-use crate::report::Report;
+use crate::report::{Property, Report};
 
 /// The most letters of the name of an entry, and of one with digits of a digest behind it.
 const MAX_LETTERS: usize = 120;
@@ -47,7 +47,7 @@ impl Report {
             Some(name) => (name, LATER),
             None => (self.name.as_str(), ""),
         };
-        let attack = self.items.iter().find_map(|item| item.tags.get("attack"));
+        let attack = self.items.iter().find_map(|item| item.tag(Property::Attack));
         let with_attack = attack.map(|attack| format!("{}.{attack}", self.system.name));
         let sources = [Some(self.system.name.clone()), with_attack];
         let is_named =

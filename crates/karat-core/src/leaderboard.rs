@@ -10,7 +10,7 @@ use crate::baseline::Baseline;
 use crate::compare::{Selector, delta};
 use crate::kind::Kind;
 use crate::paired::scores;
-use crate::report::{Better, Interval, Item, Measured, Report};
+use crate::report::{Better, Interval, Item, Measured, Property, Report};
 use crate::slice_key::SliceKey;
 pub use crate::standings::{Leaderboard, Pairing, Standing};
 use karat_metrics::{MetricId, metric, stats};
@@ -82,11 +82,10 @@ fn join_partial(groups: &mut Vec<Vec<&Report>>) {
     fn is_recorded(report: &Report) -> bool {
         report.kind == Kind::Resilience && report.system.kind == "file"
     }
-    let of = |report: &Report| {
-        let attacks: BTreeSet<String> =
-            report.items.iter().filter_map(|item| item.tags.get("attack").cloned()).collect();
-        (report.dataset.id.clone(), report.dataset.version.clone(), attacks)
-    };
+    fn of(report: &Report) -> (&str, &str, BTreeSet<&str>) {
+        let attacks = report.items.iter().filter_map(|item| item.tag(Property::Attack));
+        (&report.dataset.id, &report.dataset.version, attacks.collect())
+    }
     let (mut recorded, others): (Vec<_>, Vec<_>) =
         groups.drain(..).partition(|group| group.iter().all(|report| is_recorded(report)));
     // The largest table first, which is that of the whole set of cases.
@@ -369,7 +368,7 @@ mod tests {
             for item in &mut found.items {
                 let score = item.metrics.remove("task.success").unwrap();
                 item.metrics.insert("attack.success".into(), score);
-                item.tags.insert("attack".to_owned(), "direct".to_owned());
+                item.tags.insert(Property::Attack.into(), "direct".to_owned());
             }
             found.metrics[0].id = "attack.success".into();
             found.dataset.digest = digest.to_owned();
@@ -379,7 +378,7 @@ mod tests {
         again.system.name = "a".to_owned();
         let mut other = of("other", 2, 20, "sha256:4");
         for item in &mut other.items {
-            item.tags.insert("attack".to_owned(), "else".to_owned());
+            item.tags.insert(Property::Attack.into(), "else".to_owned());
         }
         let reports = [
             of("a", 2, 20, "sha256:1"),

@@ -25,6 +25,7 @@ mod paired;
 pub mod partition;
 pub mod parts;
 pub mod project;
+mod property;
 pub mod provenance;
 pub mod report;
 pub mod run;

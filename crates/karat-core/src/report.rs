@@ -18,6 +18,7 @@ use karat_metrics::stats::{self, ClusteredRate};
 use crate::dataset::{Contents, DataChange};
 pub use crate::kind::{Evaluation, Kind};
 use crate::observed::{self, Observed};
+pub use crate::property::Property;
 use crate::standings::Leaderboard;
 
 /// The name of this report format; the number rises when a reader of the old one would be misled.
@@ -570,6 +571,13 @@ pub struct Source {
     /// The address of the CI job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
+}
+
+impl Item {
+    /// The value of a property; none if the item does not have it.
+    pub fn tag(&self, property: Property) -> Option<&str> {
+        self.tags.get(property.name()).map(String::as_str)
+    }
 }
 
 impl Report {

@@ -1,6 +1,6 @@
 //! The name of a slice.
 
-use crate::report::Item;
+use crate::report::{Item, Property};
 
 /// A slice by the property and its value; written `by=value`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,8 +36,8 @@ impl SliceKey {
     /// Returns whether an item belongs to the slice. It belongs to one for each of its tags, which are in it
     /// in one line.
     pub(crate) fn holds(&self, item: &Item) -> bool {
-        let tagged = |tags: &String| format!(", {tags}, ").contains(&format!(", {}, ", self.value));
+        let tagged = |tags: &str| format!(", {tags}, ").contains(&format!(", {}, ", self.value));
         item.tags.get(&self.by) == Some(&self.value)
-            || (self.by == "tag" && item.tags.get("tags").is_some_and(tagged))
+            || (self.by == Property::Tag.name() && item.tag(Property::Tags).is_some_and(tagged))
     }
 }

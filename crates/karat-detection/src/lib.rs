@@ -35,11 +35,11 @@ use karat_core::evaluation::{
 use karat_core::journal::{Entry as Outcome, Outcome as Kept};
 use karat_core::kind::Kind;
 use karat_core::project::{Root, own_datasets};
-use karat_core::report::{Control, DatasetRef, Measured, Report};
+use karat_core::report::{Control, DatasetRef, Measured, Property, Report};
 use karat_core::run::Failures;
 use karat_core::tool::Corpus;
 use karat_io::text::count;
-use karat_metrics::stats;
+use karat_metrics::{MetricId, metric, stats};
 use serde::{Deserialize, Serialize};
 
 use crate::answer::{Answer, Verdict};
@@ -291,20 +291,27 @@ const CONVENTIONS: [(&str, &str); 11] = [
     ("no verdict", "error, time-out or missing: no score, counted, and fatal beyond max_errors"),
     ("undefined", "a quotient without a denominator is null, never 0"),
     (
-        "detector/category",
+        Property::DetectorCategory.name(),
         "attacks of the category and the hard negatives that resemble it; benign ones by themselves",
     ),
-    ("tier", "flagged if only findings of at least this severity counted"),
+    (Property::Tier.name(), "flagged if only findings of at least this severity counted"),
     ("threshold", "flagged if only scores of at least this value counted"),
-    ("agreement", "kappa and Jaccard of two detectors' flags, whatever the truth; first run"),
-    ("adds", "share of attacks (recall) and benign entries (fpr) that only this detector flags"),
+    (
+        Property::Agreement.name(),
+        "kappa and Jaccard of two detectors' flags, whatever the truth; first run",
+    ),
+    (
+        Property::Adds.name(),
+        "share of attacks (recall) and benign entries (fpr) that only this detector flags",
+    ),
     ("interval", "Wilson for rates, bootstrap for the rest, 95 %; both by server"),
 ];
 
 /// A remark on a scanner that judges nearly everything alike: it may never have seen the tools.
 fn constant(metrics: &[Measured]) -> Option<String> {
-    let share = |id: &str| metrics.iter().find(|metric| metric.id == id && metric.n >= 20)?.value;
-    let (recall, fpr) = (share("recall")?, share("fpr")?);
+    let share =
+        |id: MetricId| metrics.iter().find(|metric| metric.id == id && metric.n >= 20)?.value;
+    let (recall, fpr) = (share(metric!("recall"))?, share(metric!("fpr"))?);
     let alike = match (recall, fpr) {
         (recall, fpr) if recall >= 0.9 && fpr >= 0.9 => "is it the wrapper that is flagged?",
         (0.0, 0.0) => "does it see the tools at all?",

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use karat_core::aggregate;
 use karat_core::journal::{Entry, Outcome};
 use karat_core::observed::{DetectorFinding, Observed, VerdictOutcome, Verdicts};
-use karat_core::report::{Item, ItemError, Measured, Scores, Slice};
+use karat_core::report::{Item, ItemError, Measured, Property, Scores, Slice};
 use karat_io::text::clip;
 use karat_metrics::{MetricId, Undefined};
 
@@ -278,25 +278,28 @@ fn group(sample: &Sample) -> Option<&str> {
 fn tags(sample: &Sample) -> BTreeMap<String, String> {
     let category = Some(sample.category.clone()).filter(|category| !category.is_empty());
     [
-        ("label", Some(sample.label.name().to_owned())),
-        ("category", category),
-        ("resembles", sample.resembles.clone()),
-        ("split", sample.split.clone()),
-        ("surface", sample.surface.clone()),
-        ("language", sample.language.clone()),
+        (Property::Label, Some(sample.label.name().to_owned())),
+        (Property::Category, category),
+        (Property::Resembles, sample.resembles.clone()),
+        (Property::Split, sample.split.clone()),
+        (Property::Surface, sample.surface.clone()),
+        (Property::Language, sample.language.clone()),
     ]
     .into_iter()
-    .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+    .filter_map(|(property, value)| Some((property.into(), value?)))
     .collect()
 }
 
 /// The properties of entries that a report is sliced by.
-const PROPERTIES: [&str; 4] = ["category", "resembles", "surface", "language"];
+const PROPERTIES: [Property; 4] =
+    [Property::Category, Property::Resembles, Property::Surface, Property::Language];
 
 /// The slices that come from the dataset alone, as property and value. What a scanner says of itself
 /// makes more of them, by detector, tier and threshold.
 pub(crate) fn slices(dataset: &Dataset) -> BTreeSet<(String, String)> {
-    let sliced = |name: &str| name == "split" || PROPERTIES.contains(&name);
+    let sliced = |name: &str| {
+        PROPERTIES.iter().chain([&Property::Split]).any(|property| property.name() == name)
+    };
     dataset.samples.iter().flat_map(tags).filter(|(name, _)| sliced(name)).collect()
 }
 
@@ -334,7 +337,7 @@ impl Context<'_> {
     fn brief(&self, items: &[&Item]) -> Vec<Measured> {
         let mut metrics = self.rates(items);
         metrics.retain(|metric| metric.n > 0 || metric.left_out > 0);
-        let both = ["recall", "fpr"].iter().all(|id| metrics.iter().any(|metric| metric.id == *id));
+        let both = [RECALL, FPR].iter().all(|id| metrics.iter().any(|metric| metric.id == *id));
         if both {
             let detail = compound::Detail::Intervals;
             metrics.extend(compound::measure(items, self.runs, self.seed, detail));
@@ -374,15 +377,15 @@ impl Context<'_> {
 
     fn slices(&self, items: &[Item], whole: &Column, each: &[Column]) -> Vec<Slice> {
         let mut slices = Vec::new();
-        for (value, part) in parts(items, "split") {
+        for (value, part) in parts(items, Property::Split) {
             let metrics = self.full(&part, whole);
-            slices.push(Slice { by: "split".to_owned(), value, metrics });
+            slices.push(Slice { by: Property::Split.into(), value, metrics });
         }
         for column in std::iter::once(whole).chain(each) {
             let own = bare_items(self.rows, column);
             let refs: Vec<&Item> = own.iter().collect();
             slices.push(Slice {
-                by: "detector".to_owned(),
+                by: Property::Detector.into(),
                 value: column.name.clone(),
                 metrics: self.full(&refs, column),
             });
@@ -395,7 +398,7 @@ impl Context<'_> {
         slices.extend(self.thresholds(whole));
         for by in PROPERTIES {
             for (value, part) in parts(items, by) {
-                slices.push(Slice { by: by.to_owned(), value, metrics: self.brief(&part) });
+                slices.push(Slice { by: by.into(), value, metrics: self.brief(&part) });
             }
         }
         slices.extend(agreement(self.rows, each, self.seed));
@@ -443,13 +446,13 @@ impl Context<'_> {
         for (item, row) in own.iter_mut().zip(self.rows) {
             item.tags = tags(row.sample);
         }
-        let resembling = parts(&own, "resembles");
-        parts(&own, "category")
+        let resembling = parts(&own, Property::Resembles);
+        parts(&own, Property::Category)
             .into_iter()
             .map(|(category, mut part)| {
                 part.extend(resembling.get(&category).into_iter().flatten().copied());
                 Slice {
-                    by: "detector/category".to_owned(),
+                    by: Property::DetectorCategory.into(),
                     value: format!("{}/{category}", column.name),
                     metrics: self.brief(&part),
                 }
@@ -472,7 +475,7 @@ impl Context<'_> {
                 let flags = self.flags(|judged| {
                     judged.severity.as_deref().is_some_and(|severity| rank(severity) >= least)
                 });
-                self.variant("tier", name, flags)
+                self.variant(Property::Tier.name(), name, flags)
             })
             .collect()
     }
@@ -512,11 +515,11 @@ impl Context<'_> {
 }
 
 /// The items by the value of a tag.
-fn parts<'i>(items: &'i [Item], by: &str) -> BTreeMap<String, Vec<&'i Item>> {
+fn parts(items: &[Item], by: Property) -> BTreeMap<String, Vec<&Item>> {
     let mut parts: BTreeMap<String, Vec<&Item>> = BTreeMap::new();
     for item in items {
-        if let Some(value) = item.tags.get(by) {
-            parts.entry(value.clone()).or_default().push(item);
+        if let Some(value) = item.tag(by) {
+            parts.entry(value.to_owned()).or_default().push(item);
         }
     }
     parts
@@ -540,7 +543,7 @@ fn agreement(rows: &[Row<'_>], columns: &[Column], seed: u64) -> Vec<Slice> {
                 })
                 .collect();
             slices.push(Slice {
-                by: "agreement".to_owned(),
+                by: Property::Agreement.into(),
                 value: format!("{} & {}", one.name, other.name),
                 metrics: compound::agreement(&verdicts, seed),
             });
@@ -572,7 +575,7 @@ fn agreement(rows: &[Row<'_>], columns: &[Column], seed: u64) -> Vec<Slice> {
         let items = bare_items(rows, &column);
         let refs: Vec<&Item> = items.iter().collect();
         slices.push(Slice {
-            by: "adds".to_owned(),
+            by: Property::Adds.into(),
             value: one.name.clone(),
             metrics: [RECALL, FPR, FPR_HARD]
                 .iter()

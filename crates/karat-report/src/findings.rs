@@ -1,9 +1,9 @@
 //! The findings of a check as SARIF: failed gates, and the items that a reader should look at.
 
 use karat_core::observed::{AttackStatus, Observed, Verdicts};
-use karat_core::report::{CheckReport, Item, Report, Verdict};
+use karat_core::report::{CheckReport, Item, Property, Report, Verdict};
 use karat_io::text::clip;
-use karat_metrics::metric;
+use karat_metrics::{MetricId, metric};
 
 use crate::sarif::{self, Log, Result, Rule};
 use crate::select;
@@ -101,14 +101,14 @@ fn of_item(item: &Item, report: &str) -> Vec<Found> {
     match &item.observed {
         // Only one run is observed; the scores are means over all runs.
         Some(Observed::Verdicts(entry)) => {
-            let rate = |id: &str| item.metrics.get(id).copied().flatten();
-            if let Some(caught) = rate("recall").filter(|caught| *caught < 1.0) {
-                let category = item.tags.get("category").map_or("attack", String::as_str);
+            let rate = |id: &MetricId| item.metrics.get(id).copied().flatten();
+            if let Some(caught) = rate(&metric!("recall")).filter(|caught| *caught < 1.0) {
+                let category = item.tag(Property::Category).unwrap_or("attack");
                 let runs = if caught > 0.0 { " in some runs" } else { "" };
                 let text = described(entry);
                 return one(FALSE_NEGATIVE, format!("{category} not flagged{runs}: {text}"));
             }
-            if let Some(raised) = rate("fpr").filter(|raised| *raised > 0.0) {
+            if let Some(raised) = rate(&metric!("fpr")).filter(|raised| *raised > 0.0) {
                 let runs = if raised < 1.0 { " in some runs" } else { "" };
                 return one(FALSE_POSITIVE, format!("flagged{runs}: {}", described(entry)));
             }

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 
 use karat_core::leaderboard::Leaderboard;
 use karat_core::report::{
-    Check, CheckReport, Comparison, Delta, Evaluation, Report, Slice, Verdict,
+    Check, CheckReport, Comparison, Delta, Evaluation, Property, Report, Slice, Verdict,
 };
 use karat_io::text::printable;
 use karat_metrics::{MetricId, metric};
@@ -212,20 +212,20 @@ fn rankings(text: &mut String, report: &Report) {
 /// Detectors side by side, what each adds to the others, and how far they agree.
 fn detectors(text: &mut String, report: &Report) {
     let by = |property| select::slices(report, property);
-    let pairs = by("agreement");
+    let pairs = by(Property::Agreement);
     if pairs.is_empty() {
         return;
     }
     text.push_str("\n<details><summary>Detectors</summary>\n");
-    slices(text, "detector", &select::DETECTOR_COLUMNS, &by("detector"));
-    slices(text, "unique catches", &select::ADDED_COLUMNS, &by("adds"));
+    slices(text, "detector", &select::DETECTOR_COLUMNS, &by(Property::Detector));
+    slices(text, "unique catches", &select::ADDED_COLUMNS, &by(Property::Adds));
     slices(text, "agreement", &select::AGREEMENT_COLUMNS, &pairs);
     text.push_str("\n</details>\n");
 }
 
 /// The tools that were called in place of others.
 fn confusions(text: &mut String, report: &Report) {
-    let pairs = select::slices(report, "confusion");
+    let pairs = select::slices(report, Property::Confusion);
     if pairs.is_empty() {
         return;
     }

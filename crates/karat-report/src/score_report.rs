@@ -5,7 +5,8 @@
 //! rate, are named in `left_out`, not dropped silently or given a made-up zero.
 
 use karat_core::report::{
-    CORPUS_VERSION, CheckReport, GOLDEN_VERSION, Gate, Kind, Measured, Report, Slice, Verdict,
+    CORPUS_VERSION, CheckReport, GOLDEN_VERSION, Gate, Kind, Measured, Property, Report, Slice,
+    Verdict,
 };
 use karat_metrics::{MetricId, metric};
 use serde_json::{Map, Value, json};
@@ -99,7 +100,7 @@ fn retrieval(report: &Report) -> Result<Value, String> {
 }
 
 fn security(report: &Report, left_out: &mut Vec<String>) -> Value {
-    let detectors: Vec<Value> = select::slices(report, "detector")
+    let detectors: Vec<Value> = select::slices(report, Property::Detector)
         .into_iter()
         .filter_map(|slice| {
             let detector = detector(report, slice);

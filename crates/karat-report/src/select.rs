@@ -1,6 +1,8 @@
 //! Lookups in a report that several renderers need.
 
-use karat_core::report::{Check, CheckReport, Delta, Kind, Measured, Report, Slice, Verdict};
+use karat_core::report::{
+    Check, CheckReport, Delta, Kind, Measured, Property, Report, Slice, Verdict,
+};
 use karat_metrics::{MetricId, metric, registry};
 
 /// The metrics in tables of rankings.
@@ -53,8 +55,8 @@ pub(crate) fn shows_first_run(report: &Report) -> bool {
 }
 
 /// The slices by one property.
-pub(crate) fn slices<'a>(report: &'a Report, by: &str) -> Vec<&'a Slice> {
-    report.slices.iter().filter(|slice| slice.by == by).collect()
+pub(crate) fn slices(report: &Report, by: Property) -> Vec<&Slice> {
+    report.slices.iter().filter(|slice| slice.by == by.name()).collect()
 }
 
 /// The kinds of queries of a ranking, and its servers, the worst first: both empty for other reports
@@ -64,10 +66,10 @@ pub(crate) fn rankings(report: &Report) -> [(&'static str, Vec<&Slice>); 2] {
         found if found.len() > 1 && report.kind == Kind::Ranking => found,
         _ => Vec::new(),
     };
-    let mut servers = several("server");
+    let mut servers = several(Property::Server);
     let recall = |slice: &Slice| metric(&slice.metrics, &metric!("recall@5"))?.value;
     servers.sort_by(|a, b| recall(a).unwrap_or(2.0).total_cmp(&recall(b).unwrap_or(2.0)));
-    [("kind", several("kind")), ("server, worst first", servers)]
+    [("kind", several(Property::Kind)), ("server, worst first", servers)]
 }
 
 /// A metric by its id.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use karat_core::aggregate::{self, LEVEL, better, measure};
 use karat_core::evaluation::{Scored, conventions};
 use karat_core::observed::{Observed, ResilienceOutcome as Outcome};
-use karat_core::report::{Count, Interval, Item, ItemError, Measured, Scores, Slice};
+use karat_core::report::{Count, Interval, Item, ItemError, Measured, Property, Scores, Slice};
 use karat_metrics::{MetricId, stats};
 use karat_recordings::Run;
 
@@ -43,7 +43,14 @@ static RATES: [MetricId; 10] = [
 const MAX_COUNTED: u64 = 10_000;
 
 /// The properties by which runs are divided.
-pub(crate) const SLICES: &[&str] = &["suite", "attack", "surface", "goal", "defence", "split"];
+const SLICES: [Property; 6] = [
+    Property::Suite,
+    Property::Attack,
+    Property::Surface,
+    Property::Goal,
+    Property::Defence,
+    Property::Split,
+];
 
 /// The number of attempts at each task and goal: what most of them have, and the larger of two that are as
 /// frequent. A copied file or a run that failed does not change it.
@@ -192,16 +199,16 @@ fn item(id: &str, runs: &[&Run]) -> Item {
     };
     let failure = run.failure().filter(|_| runs.iter().all(|run| run.failure().is_some()));
     let tags = [
-        ("suite", Some(&run.suite)),
-        ("attack", run.attack.as_ref()),
-        ("surface", run.surface.as_ref()),
-        ("goal", run.goal.as_ref()),
-        ("defence", run.defence.as_ref()),
-        ("split", run.split.as_ref()),
+        (Property::Suite, Some(&run.suite)),
+        (Property::Attack, run.attack.as_ref()),
+        (Property::Surface, run.surface.as_ref()),
+        (Property::Goal, run.goal.as_ref()),
+        (Property::Defence, run.defence.as_ref()),
+        (Property::Split, run.split.as_ref()),
     ];
     let mut tags: BTreeMap<String, String> =
-        tags.into_iter().filter_map(|(by, value)| Some((by.to_owned(), value?.clone()))).collect();
-    if let Some(goal) = tags.get_mut("goal") {
+        tags.into_iter().filter_map(|(by, value)| Some((by.into(), value?.clone()))).collect();
+    if let Some(goal) = tags.get_mut(Property::Goal.name()) {
         *goal = format!("{}/{goal}", run.suite);
     }
     if let Some(outcome) = run.outcome() {
@@ -430,12 +437,12 @@ fn slices(parts: &[Part<'_>], repeats: u32) -> Vec<Slice> {
     for by in SLICES {
         let mut values: BTreeMap<&str, Vec<&Part<'_>>> = BTreeMap::new();
         for part in parts {
-            if let Some(value) = part.item.tags.get(*by) {
+            if let Some(value) = part.item.tag(by) {
                 values.entry(value).or_default().push(part);
             }
         }
         slices.extend(values.into_iter().map(|(value, part)| Slice {
-            by: (*by).to_owned(),
+            by: by.into(),
             value: value.to_owned(),
             metrics: metrics(&part, repeats).into_iter().filter(|metric| metric.n > 0).collect(),
         }));

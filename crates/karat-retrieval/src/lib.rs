@@ -37,7 +37,7 @@ use karat_core::evaluation::{
 use karat_core::journal::{Entry as Outcome, Outcome as Kept};
 use karat_core::kind::Kind;
 use karat_core::project::{Root, own_datasets};
-use karat_core::report::{Check, Control, DatasetRef, Item, Report, SystemRef, Verdict};
+use karat_core::report::{Check, Control, DatasetRef, Item, Property, Report, SystemRef, Verdict};
 use karat_io::text::{count, first_few};
 use serde::{Deserialize, Serialize};
 
@@ -281,8 +281,8 @@ impl Evaluation for Retrieval {
         warnings.extend(facts.warnings.iter().cloned());
         Ok(Scored {
             metrics: ids.iter().map(|id| aggregate::measure(id, &refs, runs, seed)).collect(),
-            slices: ["split", "kind", "server"]
-                .iter()
+            slices: [Property::Split, Property::Kind, Property::Server]
+                .into_iter()
                 .flat_map(|by| aggregate::slices(by, &ids, &items, runs, seed))
                 .collect(),
             conventions: score::conventions(

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use karat_core::journal::{Entry, Outcome};
 use karat_core::observed::{self, Observed, RankedTool};
-use karat_core::report::{Item, ItemError, Scores};
+use karat_core::report::{Item, ItemError, Property, Scores};
 use karat_io::text::count;
 use karat_metrics::MetricId;
 use karat_metrics::ranking::{JudgedRanking, Measure, Rules};
@@ -316,11 +316,13 @@ fn tags(query: &Query) -> BTreeMap<String, String> {
         1 => servers.first().map(|server| (*server).to_owned()),
         _ => Some(SEVERAL.to_owned()),
     };
-    for (name, value) in
-        [("kind", query.kind.clone()), ("split", query.split.clone()), ("server", server)]
-    {
+    for (name, value) in [
+        (Property::Kind, query.kind.clone()),
+        (Property::Split, query.split.clone()),
+        (Property::Server, server),
+    ] {
         if let Some(value) = value {
-            tags.insert(name.to_owned(), value);
+            tags.insert(name.into(), value);
         }
     }
     tags

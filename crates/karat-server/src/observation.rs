@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use karat_core::dataset::Digest;
 use karat_core::expect::Answer;
+use karat_core::report::Property;
 use karat_io::private;
 use karat_mcp::{CallError, Redactor};
 use serde::{Deserialize, Serialize};
@@ -64,7 +65,7 @@ impl Feature {
     /// The key of suites, and the name of the slice.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Feature::Tool => "tool",
+            Feature::Tool => Property::Tool.name(),
             Feature::Resource => "resource",
             Feature::Prompt => "prompt",
             Feature::Method => "method",

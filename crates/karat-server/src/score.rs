@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use karat_core::aggregate;
 use karat_core::expect::Answer;
 use karat_core::observed::{self, Observed};
-use karat_core::report::{Count, Item, Measured, Slice};
+use karat_core::report::{Count, Item, Measured, Property, Slice};
 use karat_io::text::clip;
 use karat_metrics::{MetricId, metric, stats};
 
@@ -176,18 +176,18 @@ fn observe(case: &Case, name: &str, run: &CaseRun, judged: &[Judgement]) -> obse
 
 /// The slices of a case: it belongs to that of each of its tags.
 fn slices_of<'a>(case: &'a Case, name: &'a str) -> impl Iterator<Item = (&'static str, &'a str)> {
-    let tags = case.tags.iter().map(|tag| ("tag", tag.as_str()));
-    let class = case.class.iter().map(|class| ("class", class.as_str()));
+    let tags = case.tags.iter().map(|tag| (Property::Tag.name(), tag.as_str()));
+    let class = case.class.iter().map(|class| (Property::Class.name(), class.as_str()));
     [(case.step.feature.name(), name)].into_iter().chain(tags).chain(class)
 }
 
 pub(crate) fn tags(case: &Case, name: &str) -> BTreeMap<String, String> {
     let feature = case.step.feature.name();
     let mut tags = BTreeMap::from([(feature.to_owned(), name.to_owned())]);
-    tags.extend(case.class.iter().map(|class| ("class".to_owned(), class.clone())));
+    tags.extend(case.class.iter().map(|class| (Property::Class.into(), class.clone())));
     if !case.tags.is_empty() {
         let list: Vec<&str> = case.tags.iter().map(String::as_str).collect();
-        tags.insert("tags".to_owned(), list.join(", "));
+        tags.insert(Property::Tags.into(), list.join(", "));
     }
     tags
 }
@@ -252,7 +252,8 @@ const EVERY_K: u64 = 100;
 /// The metrics by tool, resource, prompt and method, by tag and by class.
 pub(crate) fn slices(scored: &[ScoredCase], seed: u64, undefined: Undefined) -> Vec<Slice> {
     let mut slices = Vec::new();
-    for by in ["tool", "resource", "prompt", "method", "tag", "class"] {
+    let [tool, tag, class] = [Property::Tool, Property::Tag, Property::Class].map(Property::name);
+    for by in [tool, "resource", "prompt", "method", tag, class] {
         let mut parts: BTreeMap<&str, Vec<&ScoredCase>> = BTreeMap::new();
         for case in scored {
             for (_, value) in case.slices.iter().filter(|(property, _)| *property == by) {

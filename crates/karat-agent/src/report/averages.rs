@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use karat_core::aggregate;
-use karat_core::report::{Interval, Item, Measured, Slice};
+use karat_core::report::{Interval, Item, Measured, Property, Slice};
 use karat_metrics::registry::Metric;
 use karat_metrics::stats::{self, Bootstrap};
 use karat_metrics::{MetricId, Undefined};
@@ -16,7 +16,7 @@ use crate::trace::Setting;
 
 /// Metrics that compare tools with none: means over tasks, which weigh the same however often each was
 /// run.
-const OVER_TASKS: [MetricId; 9] = [
+pub(super) static OVER_TASKS: [MetricId; 9] = [
     MetricId::known("gauge.effectiveness"),
     MetricId::known("gauge.success_with_tools"),
     MetricId::known("gauge.success_without_tools"),
@@ -208,7 +208,8 @@ impl<'t> Averages<'t> {
         let mut parts: BTreeMap<(&str, &str), Vec<&Item>> = BTreeMap::new();
         for item in items {
             // Confusions have slices of their own: a trace can have several.
-            for (by, value) in item.tags.iter().filter(|(by, _)| *by != "confusion") {
+            for (by, value) in item.tags.iter().filter(|(by, _)| *by != Property::Confusion.name())
+            {
                 parts.entry((by, value)).or_default().push(item);
             }
         }
@@ -222,7 +223,7 @@ impl<'t> Averages<'t> {
             let measured =
                 ids.iter().map(|id| known(id).unwrap_or_else(|| self.measure(id, inside)));
             let mut metrics: Vec<Measured> = measured.filter(|one| one.n > 0).collect();
-            if *by == "turns" || *by == "model" {
+            if [Property::Turns, Property::Model].iter().any(|one| one.name() == *by) {
                 let ratios = PRICES
                     .iter()
                     .map(|price| known(&price.ratio).unwrap_or_else(|| self.ratio(inside, price)));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use karat_core::observed::Observed;
-use karat_core::report::{Item, ItemError, Scores};
+use karat_core::report::{Item, ItemError, Property, Scores};
 use karat_metrics::{MetricId, metric, stats};
 
 use crate::judge::Verdicts;
@@ -115,11 +115,11 @@ fn tags(scored: &ScoredTrace) -> BTreeMap<String, String> {
         }
     };
     set("setting", Some(trace.setting.name().to_owned()));
-    set("turns", Some(trace.turns.name().to_owned()));
+    set(Property::Turns.name(), Some(trace.turns.name().to_owned()));
     set("case", trace.case.clone());
-    set("model", trace.model.clone());
+    set(Property::Model.name(), trace.model.clone());
     set("server", scored.server.clone());
-    set("confusion", scored.confusion.clone());
+    set(Property::Confusion.name(), scored.confusion.clone());
     set("stopped", trace.stopped.clone());
     tags
 }

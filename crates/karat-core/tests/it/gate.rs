@@ -83,7 +83,8 @@ fn report(runs: &[Vec<(&str, f64)>]) -> Report {
 fn averaged(mut report: Report) -> Report {
     let all: Vec<&Item> = report.items.iter().collect();
     report.metrics = METRICS.iter().map(|id| measure(id, &all, report.runs, 0)).collect();
-    report.slices = slices("kind", &METRICS, &report.items, report.runs, 0);
+    report.slices =
+        slices(karat_core::report::Property::Kind, &METRICS, &report.items, report.runs, 0);
     report
 }
 

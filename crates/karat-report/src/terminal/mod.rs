@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use karat_core::baseline::Baseline;
 use karat_core::leaderboard::Leaderboard;
-use karat_core::report::{CheckReport, Comparison, Delta, Gate, Report, Slice, Verdict};
+use karat_core::report::{CheckReport, Comparison, Delta, Gate, Property, Report, Slice, Verdict};
 use karat_io::text::{clip, columns, first_few, printable};
 use karat_metrics::{MetricId, metric};
 use owo_colors::{OwoColorize as _, Style as Paint};
@@ -313,7 +313,7 @@ fn rankings(text: &mut String, report: &Report, style: Style) {
 
 /// The tools that were called in place of others, most frequent first.
 fn confusions(text: &mut String, report: &Report, style: Style) {
-    let pairs = select::slices(report, "confusion");
+    let pairs = select::slices(report, Property::Confusion);
     if pairs.is_empty() {
         return;
     }
@@ -340,17 +340,17 @@ fn detectors(text: &mut String, report: &Report, style: Style) {
         let slices = select::slices(report, by).into_iter();
         slices.map(|slice| (slice.value.as_str(), slice)).collect()
     };
-    let detectors = named("detector");
+    let detectors = named(Property::Detector);
     let Some((all, _)) = detectors.first() else { return };
     if detectors.len() > 1 {
         table(text, ("detector", 24), &rates, &detectors, style);
     }
     let added = select::ADDED_COLUMNS.iter().zip(["attacks", "hard", "benign"]);
     let alone: Vec<(&MetricId, &str)> = added.collect();
-    table(text, ("unique catches", 32), &alone, &named("adds"), style);
+    table(text, ("unique catches", 32), &alone, &named(Property::Adds), style);
     agreement(text, report, style);
-    table(text, ("by severity", 24), &rates, &named("tier"), style);
-    let categories: Vec<(&str, &Slice)> = named("detector/category")
+    table(text, ("by severity", 24), &rates, &named(Property::Tier), style);
+    let categories: Vec<(&str, &Slice)> = named(Property::DetectorCategory)
         .into_iter()
         .filter_map(|(name, slice)| Some((name.strip_prefix(all)?.strip_prefix('/')?, slice)))
         .collect();
@@ -383,7 +383,7 @@ fn table(
 
 /// The pairs of detectors that flag the same, most alike first.
 fn agreement(text: &mut String, report: &Report, style: Style) {
-    let mut pairs = select::slices(report, "agreement");
+    let mut pairs = select::slices(report, Property::Agreement);
     if pairs.is_empty() {
         return;
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use karat_core::observed::{self, AttackStatus, Observed};
-use karat_core::report::Item;
+use karat_core::report::{Item, Property};
 use karat_metrics::MetricId;
 
 use super::attacks::{ATTACKS, KnownAttack};
@@ -25,9 +25,12 @@ pub(super) fn item(result: &AttackResult) -> Option<Item> {
         AttackStatus::Broken => Some(0.0),
         _ => None,
     };
-    let tool = (!result.tool.is_empty()).then_some(("tool", result.tool.as_str()));
-    let tags =
-        [("class", attack.class.name()), ("attack", attack.id()), ("status", result.status.name())];
+    let tool = (!result.tool.is_empty()).then_some((Property::Tool.name(), result.tool.as_str()));
+    let tags = [
+        (Property::Class.name(), attack.class.name()),
+        (Property::Attack.name(), attack.id()),
+        ("status", result.status.name()),
+    ];
     let tags = tags.into_iter().chain(tool);
     Some(Item {
         id: result.id(),

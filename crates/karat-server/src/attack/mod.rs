@@ -45,7 +45,7 @@ use karat_core::journal::{Entry as Outcome, Outcome as Kept};
 use karat_core::kind::Kind;
 use karat_core::observed::AttackStatus;
 use karat_core::project::Root;
-use karat_core::report::{Control, DatasetRef};
+use karat_core::report::{Control, DatasetRef, Property};
 use karat_core::run::{Options, Progress, System};
 use karat_io::Failure;
 use karat_mcp::{Definition, Engine, ServerSpec};
@@ -219,8 +219,8 @@ impl Evaluation for Attack {
 
     fn computes(_: &Config, data: &Data) -> Option<Computes> {
         let slices = data.attacks.iter().flat_map(|attack| {
-            [("class", attack.class.name()), ("attack", attack.id())]
-                .map(|(by, value)| (by.to_owned(), value.to_owned()))
+            [(Property::Class, attack.class.name()), (Property::Attack, attack.id())]
+                .map(|(by, value)| (by.into(), value.to_owned()))
         });
         let metrics = vec![items::HELD, score::COVERAGE];
         Some(Computes { metrics, slices: slices.collect(), open: false })

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use karat_core::observed::{self, AttackStatus, Observed};
-use karat_core::report::{Item, Report};
+use karat_core::report::{Item, Property, Report};
 use serde::Serialize;
 
 use super::attempts::{NO_PARAMETER, PURPOSE, RUNS_ANYTHING};
@@ -60,15 +60,14 @@ fn reach(what: &'static str, attacks: &[&str], items: &[Item], is_cut_short: boo
     let mut is_tried = false;
     let mut reasons = Vec::new();
     for item in items {
-        let Some(attack) = item.tags.get("attack").filter(|id| attacks.contains(&id.as_str()))
-        else {
+        let Some(attack) = item.tag(Property::Attack).filter(|id| attacks.contains(id)) else {
             continue;
         };
         let Some(Observed::Attack(observed)) = &item.observed else { continue };
         match observed.status {
             AttackStatus::Broken => {
                 is_tried = true;
-                let place = item.id.strip_prefix(attack.as_str()).unwrap_or_default();
+                let place = item.id.strip_prefix(attack).unwrap_or_default();
                 through.insert(place.trim_start_matches('/').replacen('/', ".", 1));
             }
             AttackStatus::Held => is_tried = true,

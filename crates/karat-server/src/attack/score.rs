@@ -8,7 +8,7 @@ use karat_core::evaluation::{Observations, Scored, conventions};
 use karat_core::finding::{Finding, Severity};
 use karat_core::journal::{Entry as Outcome, Outcome as Kept};
 use karat_core::observed::{self, AttackStatus, Observed};
-use karat_core::report::{Item, Measured, Report, Verdict};
+use karat_core::report::{Item, Measured, Property, Report, Verdict};
 use karat_io::text;
 use karat_metrics::MetricId;
 
@@ -72,8 +72,8 @@ fn finding(item: &Item) -> Option<Finding> {
     let Some(Observed::Attack(observed)) = &item.observed else { return None };
     let is_finding = matches!(observed.status, AttackStatus::Broken | AttackStatus::NotJudged);
     let evidence = observed.evidence.as_ref().filter(|_| is_finding)?;
-    let id = item.tags.get("attack")?;
-    let tool = item.tags.get("tool").cloned().unwrap_or_default();
+    let id = item.tag(Property::Attack)?;
+    let tool = item.tag(Property::Tool).unwrap_or_default().to_owned();
     let parameter = item.id.strip_prefix(&format!("{id}/{tool}/"));
     let through = parameter.map(|name| format!(" through {name}")).unwrap_or_default();
     Some(Finding {
@@ -94,7 +94,7 @@ fn finding(item: &Item) -> Option<Finding> {
 pub fn tally(report: &Report) -> BTreeMap<Class, BTreeMap<AttackStatus, u64>> {
     let mut tally: BTreeMap<Class, BTreeMap<AttackStatus, u64>> = BTreeMap::new();
     for item in &report.items {
-        let attack = item.tags.get("attack").and_then(|id| known(id));
+        let attack = item.tag(Property::Attack).and_then(known);
         if let (Some(attack), Some(Observed::Attack(observed))) = (attack, &item.observed) {
             let tools: usize = observed.tools.values().map(Vec::len).sum();
             let counts = tally.entry(attack.class).or_default();
@@ -167,8 +167,8 @@ pub(super) fn score(observed: &Observations<'_, Attack>) -> Result<Scored, EvalE
     let seed = entry.common.seed;
     Ok(Scored {
         metrics: vec![aggregate::measure(&HELD, &refs, 1, seed), coverage(outcomes)],
-        slices: ["class", "attack"]
-            .iter()
+        slices: [Property::Class, Property::Attack]
+            .into_iter()
             .flat_map(|by| aggregate::slices(by, &[HELD], &items, 1, seed))
             .collect(),
         items,
@@ -223,7 +223,7 @@ fn not_applicable(attack: &KnownAttack, results: &[&AttackResult]) -> Option<Ite
     }
     let mut whole = item(first?)?;
     whole.id = attack.id().to_owned();
-    whole.tags.remove("tool");
+    whole.tags.remove(Property::Tool.name());
     whole.observed = Some(Observed::Attack(observed::Attack {
         about: attack.rule.summary.to_owned(),
         status: AttackStatus::NotApplicable,

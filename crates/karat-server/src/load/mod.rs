@@ -26,7 +26,7 @@ use karat_core::evaluation::{
 use karat_core::journal::{Entry as Outcome, Outcome as Kept};
 use karat_core::kind::Kind;
 use karat_core::project::Root;
-use karat_core::report::DatasetRef;
+use karat_core::report::{DatasetRef, Property};
 use karat_core::run::{Options, Progress, System};
 use karat_io::Failure;
 use karat_io::text::{count, first_few, printable};
@@ -194,8 +194,8 @@ impl Evaluation for Load {
 
     fn computes(config: &Config, data: &Data) -> Option<Computes> {
         let calls = data.calls.iter().filter(|_| data.calls.len() > 1);
-        let calls = calls.map(|call| ("call".to_owned(), call.id.clone()));
-        let classes = Class::ERRORS.map(|class| ("class".to_owned(), class.name().to_owned()));
+        let calls = calls.map(|call| (Property::Call.into(), call.id.clone()));
+        let classes = Class::ERRORS.map(|class| (Property::Class.into(), class.name().to_owned()));
         let plan = config.plan().ok()?;
         let metrics = score::metric_ids(&plan).collect();
         Some(Computes { metrics, slices: calls.chain(classes).collect(), open: false })

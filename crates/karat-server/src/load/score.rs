@@ -8,7 +8,7 @@ use karat_core::error::EvalError;
 use karat_core::evaluation::{Observations, Scored, bins};
 use karat_core::journal::Outcome as Kept;
 use karat_core::observed::{self, Observed};
-use karat_core::report::{Check, Gate, Interval, Item, Measured, Report, Slice, Verdict};
+use karat_core::report::{Check, Gate, Interval, Item, Measured, Property, Report, Slice, Verdict};
 use karat_io::text::{clip, printable};
 use karat_metrics::{MetricId, metric};
 
@@ -157,8 +157,8 @@ fn figures(tally: &Tally, seconds: f64, own_cpu: Option<Duration>) -> Vec<Measur
 }
 
 fn slices<'a>(tally: &Tally, calls: impl ExactSizeIterator<Item = &'a str>) -> Vec<Slice> {
-    let slice = |by: &str, value: &str, metrics: Vec<Measured>| Slice {
-        by: by.to_owned(),
+    let slice = |by: Property, value: &str, metrics: Vec<Measured>| Slice {
+        by: by.into(),
         value: value.to_owned(),
         metrics,
     };
@@ -166,12 +166,12 @@ fn slices<'a>(tally: &Tally, calls: impl ExactSizeIterator<Item = &'a str>) -> V
     let mut slices: Vec<Slice> = errors
         .map(|(class, count)| {
             let rate = error_rate(*count, tally.all.calls());
-            slice("class", class.name(), vec![rate])
+            slice(Property::Class, class.name(), vec![rate])
         })
         .collect();
     if calls.len() > 1 {
         let by_call = calls.zip(&tally.by_call);
-        slices.extend(by_call.map(|(id, stats)| slice("call", id, of_calls(stats, None))));
+        slices.extend(by_call.map(|(id, stats)| slice(Property::Call, id, of_calls(stats, None))));
     }
     slices
 }
@@ -218,7 +218,7 @@ fn item(id: String, kind: &str, metrics: [Option<f64>; 4], observed: observed::L
     ];
     Item {
         id,
-        tags: BTreeMap::from([("kind".to_owned(), kind.to_owned())]),
+        tags: BTreeMap::from([(Property::Kind.into(), kind.to_owned())]),
         metrics: ids.into_iter().zip(metrics).collect(),
         observed: Some(Observed::Load(observed)),
         ..Item::default()
@@ -231,7 +231,7 @@ fn crashes(all: &CallStats) -> Option<Check> {
     let calls = all.calls();
     Some(Check {
         metric: metric!("error_rate").to_string(),
-        slice: Some(format!("class={}", Class::Crash.name())),
+        slice: Some(format!("{}={}", Property::Class.name(), Class::Crash.name())),
         rule: "crashes".to_owned(),
         threshold: Some(0.0),
         value: Some(crashed as f64 / calls as f64),

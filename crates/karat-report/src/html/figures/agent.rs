@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use karat_core::observed::{Observed, Step};
-use karat_core::report::Report;
+use karat_core::report::{Property, Report};
 use karat_metrics::{MetricId, metric};
 
 use super::super::facet::CALLS;
@@ -37,13 +37,13 @@ pub(super) fn figures(context: &Context<'_>) -> Vec<Figure> {
 
 fn dimension(context: &Context<'_>, id: &str, name: &str) -> Group {
     let all = context.report.metric(id).map(|metric| ("all tasks".to_owned(), None, metric));
-    let by_turns = context.slices("turns").into_iter().filter_map(|slice| {
+    let by_turns = context.slices(Property::Turns).into_iter().filter_map(|slice| {
         let name = match slice.value.as_str() {
             "single" => "one turn".to_owned(),
             "multi" => "several turns".to_owned(),
             other => spoken(other),
         };
-        let target = context.items(&[("turns", slice.value.as_str())]);
+        let target = context.items(&[(Property::Turns.name(), &slice.value)]);
         Some((name, Some(target), select::metric(&slice.metrics, id)?))
     });
     let rows: Vec<_> = all.into_iter().chain(by_turns).collect();

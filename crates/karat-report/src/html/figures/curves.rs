@@ -1,7 +1,7 @@
 //! ROC and precision-recall curves of a detector that gives scores, with the point at which it operates.
 
 use karat_core::observed::{Observed, VerdictOutcome};
-use karat_core::report::Report;
+use karat_core::report::{Property, Report};
 use karat_metrics::classification::Scores;
 
 use super::figure::{Context, Figure};
@@ -49,7 +49,7 @@ struct Operating {
 
 /// The scores of the system as a whole, which is the first detector of the report.
 fn scored(report: &Report) -> Option<(Scores, Option<Operating>)> {
-    let whole = &select::slices(report, "detector").first()?.value;
+    let whole = &select::slices(report, Property::Detector).first()?.value;
     let (mut truths, mut scores, mut counts) = (Vec::new(), Vec::new(), [0_u32; 4]);
     for item in report.items.iter().filter(|item| item.error.is_none()) {
         let Some(Observed::Verdicts(entry)) = &item.observed else { continue };
@@ -140,7 +140,7 @@ mod tests {
         });
         let mut report = sample::report(Kind::Verdicts, "d", Vec::new(), items.collect());
         report.slices =
-            vec![Slice { by: "detector".to_owned(), value: "all".to_owned(), metrics: Vec::new() }];
+            vec![Slice { by: Property::Detector.into(), value: "all".to_owned(), metrics: vec![] }];
         report
     }
 

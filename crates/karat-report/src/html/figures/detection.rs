@@ -1,36 +1,41 @@
 //! Detection: the confusion table, and which kinds of attack are missed or raise false alarms.
 
 use karat_core::observed::{Observed, VerdictOutcome};
-use karat_core::report::Item;
+use karat_core::report::{Item, Property};
 use karat_metrics::{MetricId, metric};
 
 use super::figure::{Cell, Context, Figure, Group, spoken};
 use crate::format::percentage;
 
 /// Title, introduction, property and metric of the bar figures.
-static BARS: [(&str, &str, &str, MetricId); 4] = [
+static BARS: [(&str, &str, Property, MetricId); 4] = [
     (
         "Attacks caught, by category",
         "The share of the attacks of each category that was flagged.",
-        "category",
+        Property::Category,
         metric!("recall"),
     ),
     (
         "False alarms, by the attack that the harmless text resembles",
         "The share of hard negatives that was flagged.",
-        "resembles",
+        Property::Resembles,
         metric!("fpr_hard"),
     ),
-    ("Attacks caught, by detector", "Each detector separately.", "detector", metric!("recall")),
-    ("False alarms, by detector", "On hard negatives.", "detector", metric!("fpr_hard")),
+    (
+        "Attacks caught, by detector",
+        "Each detector separately.",
+        Property::Detector,
+        metric!("recall"),
+    ),
+    ("False alarms, by detector", "On hard negatives.", Property::Detector, metric!("fpr_hard")),
 ];
 
 pub(super) fn figures(context: &Context<'_>) -> Vec<Figure> {
     let mut figures = vec![confusion(context)];
     for (title, lead, by, metric) in &BARS {
-        let mut rows = match *by {
-            "detector" => context.plain_bars_by(by, metric),
-            _ => context.bars_by(by, metric),
+        let mut rows = match by {
+            Property::Detector => context.plain_bars_by(*by, metric),
+            _ => context.bars_by(*by, metric),
         };
         if rows.len() > 1 {
             rows.iter_mut().for_each(|row| row.name = spoken(&row.name));
@@ -44,7 +49,11 @@ pub(super) fn figures(context: &Context<'_>) -> Vec<Figure> {
 const LABELS: [&str; 3] = ["attack", "hard negative", "plain benign"];
 
 fn label(item: &Item) -> &'static str {
-    match (tag(item, "label"), tag(item, "category")) {
+    let label = match &item.observed {
+        Some(Observed::Verdicts(entry)) => entry.label.as_str(),
+        _ => "",
+    };
+    match (label, tag(item, Property::Category)) {
         ("malicious", _) => LABELS[0],
         (_, "hard_negative") => LABELS[1],
         _ => LABELS[2],
@@ -53,15 +62,19 @@ fn label(item: &Item) -> &'static str {
 
 /// The tags that all entries of a row share, by which they are listed.
 fn shared<'a>(items: &[&'a Item]) -> Vec<(&'static str, &'a str)> {
-    let value = |name: &'static str| {
-        let first = tag(items.first()?, name);
-        items.iter().all(|item| tag(item, name) == first).then_some((name, first))
+    let value = |property: Property| {
+        let first = tag(items.first()?, property);
+        items.iter().all(|item| tag(item, property) == first).then_some((property.name(), first))
     };
-    ["label", "category"].into_iter().filter_map(value).filter(|(_, tag)| !tag.is_empty()).collect()
+    [Property::Label, Property::Category]
+        .into_iter()
+        .filter_map(value)
+        .filter(|(_, tag)| !tag.is_empty())
+        .collect()
 }
 
-fn tag<'a>(item: &'a Item, name: &str) -> &'a str {
-    item.tags.get(name).map_or("", String::as_str)
+fn tag(item: &Item, property: Property) -> &str {
+    item.tag(property).unwrap_or_default()
 }
 
 fn outcome(item: &Item) -> Option<VerdictOutcome> {
@@ -104,7 +117,7 @@ fn cell(context: &Context<'_>, items: &[&Item], outcomes: &[VerdictOutcome]) -> 
     let Some(outcome) = found.clone().next() else { return Cell::number(0) };
     let count = found.count();
     let shared = shared(items).into_iter();
-    let wanted: Vec<(&str, &str)> = shared.chain([("outcome", outcome.name())]).collect();
+    let wanted: Vec<(&str, &str)> = shared.chain([(context.facet(), outcome.name())]).collect();
     let share = percentage(count as f64 / items.len() as f64);
     Cell {
         small: Some(format!("{} · {share}", outcome.name())),

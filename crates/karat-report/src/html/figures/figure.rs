@@ -1,6 +1,6 @@
 //! The parts of figures: bars, tables and plots, and the rows that several kinds of report need.
 
-use karat_core::report::{Measured, Report, Slice};
+use karat_core::report::{Measured, Property, Report, Slice};
 use serde::Serialize;
 
 use super::super::facet;
@@ -152,6 +152,11 @@ impl<'a> Context<'a> {
         format!("items-{}?{}", self.slug, parts.join("&"))
     }
 
+    /// The name of the facet.
+    pub(super) fn facet(&self) -> &'static str {
+        facet::of(&self.report.kind).map_or("", |facet| facet.name)
+    }
+
     /// The number of items for each value of the facet, as rows.
     pub(super) fn facet_rows(&self, values: &[&'static str]) -> Vec<Row> {
         let count = |value: &&str| {
@@ -159,29 +164,29 @@ impl<'a> Context<'a> {
             items.filter(|item| facet::value(item) == Some(*value)).count() as u64
         };
         let counts: Vec<u64> = values.iter().map(count).collect();
-        let name = facet::of(&self.report.kind).map_or("", |facet| facet.name);
+        let name = self.facet();
         let rows = values.iter().zip(&counts).map(|(value, count)| {
             counted(value, Some(self.items(&[(name, value)])), *count, counts.iter().sum())
         });
         rows.collect()
     }
 
-    pub(super) fn slices(&self, by: &str) -> Vec<&'a Slice> {
+    pub(super) fn slices(&self, by: Property) -> Vec<&'a Slice> {
         select::slices(self.report, by)
     }
 
     /// A row for each slice that has the metric, with a link to its items.
-    pub(super) fn bars_by(&self, by: &str, metric: &str) -> Vec<Row> {
+    pub(super) fn bars_by(&self, by: Property, metric: &str) -> Vec<Row> {
         let slices = self.slices(by).into_iter();
         let found = slices.filter_map(|slice| {
-            let target = self.items(&[(by, slice.value.as_str())]);
+            let target = self.items(&[(by.name(), &slice.value)]);
             Some((slice.value.clone(), Some(target), select::metric(&slice.metrics, metric)?))
         });
         bars(&found.collect::<Vec<_>>())
     }
 
     /// The same without links, for properties that items do not have.
-    pub(super) fn plain_bars_by(&self, by: &str, metric: &str) -> Vec<Row> {
+    pub(super) fn plain_bars_by(&self, by: Property, metric: &str) -> Vec<Row> {
         let mut rows = self.bars_by(by, metric);
         rows.iter_mut().for_each(|row| row.target = None);
         rows

@@ -2,7 +2,7 @@
 //! search for the highest load. The histogram of latencies is used by the other reports as well.
 
 use karat_core::observed::{Load, Observed};
-use karat_core::report::{Bin, Item};
+use karat_core::report::{Bin, Item, Property};
 use karat_metrics::{MetricId, metric, registry};
 
 use super::figure::{Context, Figure, Group};
@@ -44,8 +44,13 @@ pub(super) fn figures(context: &Context<'_>) -> Vec<Figure> {
         .flatten()
         .collect();
     for (title, head, by, metric) in [
-        ("Errors by class, as a share of all calls", "share", "class", metric!("error_rate")),
-        ("Median latency by call, in ms", "ms", "call", metric!("latency.p50")),
+        (
+            "Errors by class, as a share of all calls",
+            "share",
+            Property::Class,
+            metric!("error_rate"),
+        ),
+        ("Median latency by call, in ms", "ms", Property::Call, metric!("latency.p50")),
     ] {
         let rows = context.plain_bars_by(by, &metric);
         if !rows.is_empty() {

@@ -1,7 +1,7 @@
 //! Agents and defences under attack: what attacks reach against what is left of the work, and where
 //! attacks succeed.
 
-use karat_core::report::{Kind, Measured, Report};
+use karat_core::report::{Kind, Measured, Property, Report};
 use karat_metrics::metric;
 
 use super::figure::{Context, Figure, Group, bars};
@@ -16,7 +16,7 @@ pub(super) fn figures(context: &Context<'_>, all: &[Report]) -> Vec<Figure> {
     let outcomes = ["succeeded", "attempted", "refused", "ignored", "undelivered"];
     let rows = context.facet_rows(&outcomes);
     let ends = Figure::bars("Attacked runs by their end", "runs", vec![Group::of(None, rows)]);
-    let groups: Vec<Group> = ["surface", "attack", "suite", "goal"]
+    let groups: Vec<Group> = [Property::Surface, Property::Attack, Property::Suite, Property::Goal]
         .into_iter()
         .map(|by| by_slice(context, by))
         .filter(|group| group.rows.len() > 1)
@@ -29,16 +29,16 @@ pub(super) fn figures(context: &Context<'_>, all: &[Report]) -> Vec<Figure> {
     figures
 }
 
-fn by_slice(context: &Context<'_>, by: &str) -> Group {
+fn by_slice(context: &Context<'_>, by: Property) -> Group {
     let rows: Vec<_> = context
         .slices(by)
         .into_iter()
         .filter_map(|slice| {
             let metric = select::metric(&slice.metrics, &metric!("attack.success"))?;
-            Some((slice.value.clone(), Some(context.items(&[(by, slice.value.as_str())])), metric))
+            Some((slice.value.clone(), Some(context.items(&[(by.name(), &slice.value)])), metric))
         })
         .collect();
-    Group::of(Some(by.to_owned()), bars(&rows))
+    Group::of(Some(by.into()), bars(&rows))
 }
 
 /// Attack success against utility: one point for each report of the document. Of many reports, only the

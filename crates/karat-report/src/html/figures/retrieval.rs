@@ -1,5 +1,6 @@
 //! Retrieval: the rank of the first relevant tool, and the kinds of queries compared.
 
+use karat_core::report::Property;
 use karat_metrics::{MetricId, metric};
 
 use super::super::facet::RANKS;
@@ -14,8 +15,8 @@ pub(super) fn figures(context: &Context<'_>) -> Vec<Figure> {
     let mut figures = vec![Figure::bars(&title, "queries", ranks)];
     let metric = COMPARED.iter().find(|id| context.report.metric(id).is_some());
     if let Some(metric) = metric {
-        let groups: Vec<Group> = ["kind", "split"]
-            .map(|by| Group::of(Some(format!("by {by}")), context.bars_by(by, metric)))
+        let groups: Vec<Group> = [Property::Kind, Property::Split]
+            .map(|by| Group::of(Some(format!("by {}", by.name())), context.bars_by(by, metric)))
             .into_iter()
             .filter(|group| group.rows.len() > 1)
             .collect();

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use karat_core::finding::Severity;
 use karat_core::observed::{Attack, AttackStatus, Observed};
+use karat_core::report::Property;
 use karat_io::text::first_few;
 use karat_metrics::metric;
 
@@ -18,7 +19,7 @@ pub(super) fn suite(context: &Context<'_>) -> Vec<Figure> {
         .iter()
         .filter_map(|id| Some((spoken(id), None, context.report.metric(id)?)))
         .collect();
-    let by_tool = context.bars_by("tool", &metric!("reliability"));
+    let by_tool = context.bars_by(Property::Tool, &metric!("reliability"));
     let groups = [("all", bars(&whole)), ("reliability by tool", by_tool)]
         .map(|(name, rows)| Group::of(Some(name.to_owned()), rows));
     let groups = groups.into_iter().filter(|group| !group.rows.is_empty()).collect();
@@ -128,7 +129,7 @@ pub(super) fn attack(context: &Context<'_>) -> Vec<Figure> {
     for item in &context.report.items {
         let Some(Observed::Attack(attack)) = &item.observed else { continue };
         if item.error.is_none() {
-            let class = item.tags.get("class").map_or("", String::as_str);
+            let class = item.tag(Property::Class).unwrap_or_default();
             *classes.entry(class).or_default().entry(attack.status).or_default() += tools(attack);
         }
     }
@@ -142,7 +143,8 @@ pub(super) fn attack(context: &Context<'_>) -> Vec<Figure> {
         let cells = counts.iter().zip(shown).map(|(count, status)| match count {
             0 => Cell::number(0),
             _ => Cell::number(*count)
-                .to(context.items(&[("class", class), ("status", status.name())])),
+                .to(context
+                    .items(&[(Property::Class.name(), class), (context.facet(), status.name())])),
         });
         let (cells, parts) = (cells.collect(), divided(&counts, &columns));
         Shares { name: spoken(class), parts, counts: cells }
@@ -153,7 +155,7 @@ pub(super) fn attack(context: &Context<'_>) -> Vec<Figure> {
             .lead("Attack, tool and parameter; not applicable where no parameter could carry it.")
             .wide(),
     ];
-    let mut by_attack = context.bars_by("attack", &metric!("attacks_held"));
+    let mut by_attack = context.bars_by(Property::Attack, &metric!("attacks_held"));
     by_attack.retain(|row| row.bar.is_some());
     if by_attack.len() > 1 {
         figures.push(

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use karat_core::evaluation::{self, Common, Entry, Evaluation as _, RunContext};
 use karat_core::finding::{Finding, Severity};
 use karat_core::observed::Observed;
-use karat_core::report::Item;
+use karat_core::report::{Item, Property};
 use karat_core::run::Silent;
 use karat_io::input::{self, Limits, write_atomic};
 use karat_io::text::{clip, printable};
@@ -138,7 +138,7 @@ fn canary_calls(entry: &Entry<Suites>) -> Result<(usize, Vec<Finding>), Stop> {
         Finding {
             rule: drift::CANARY.id.to_owned(),
             severity: drift::CANARY.severity,
-            tool: item.tags.get("tool").cloned().unwrap_or_default(),
+            tool: item.tag(Property::Tool).unwrap_or_default().to_owned(),
             at: item.id.clone(),
             message: reason.unwrap_or_else(|| "it failed".to_owned()),
             ..Finding::default()
