@@ -6,6 +6,7 @@ use std::path::Path;
 use karat_core::error::EvalError;
 use karat_core::report::Measured;
 use karat_io::text::printable;
+use karat_metrics::metric;
 
 use crate::read_stats::ReadStats;
 use crate::trace::Invalid;
@@ -46,7 +47,7 @@ pub(crate) fn check_scored(
     if metrics.iter().any(|metric| counts(&metric)) {
         return Ok(());
     }
-    let success = metrics.iter().find(|metric| metric.id == "task.success");
+    let success = metrics.iter().find(|metric| metric.id == metric!("task.success"));
     let reason = success.and_then(|metric| metric.undefined.as_deref());
     match stats.has_tasks && stats.without_task == stats.runs {
         true => Err(EvalError::NothingMeasured(format!(

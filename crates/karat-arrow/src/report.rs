@@ -16,7 +16,7 @@ use karat_metrics::classification::{Confusion, Scores};
 use karat_metrics::stats::{
     self, Bootstrap, ClusteredRate, ExactSum, student_two_sided_quantile as student,
 };
-use karat_metrics::{MetricId, Score, Undefined};
+use karat_metrics::{MetricId, Score, Undefined, metric};
 
 use crate::partial::Partial;
 use crate::totals::Sum;
@@ -326,9 +326,9 @@ fn from_counts(partial: &Partial, order: &[usize]) -> Vec<Measured> {
         .map(|id| {
             let score = of_counts(id, &all);
             let drawn = intervals.next().flatten().map(|i| Interval::new(i, "bootstrap_clustered"));
-            let n = if *id == "precision" { all.flagged() } else { all.total() };
+            let n = if *id == metric!("precision") { all.flagged() } else { all.total() };
             let mut measured = aggregated(id, score, n);
-            if *id == "precision" {
+            if *id == metric!("precision") {
                 let flagged = |counts: &Confusion| (counts.true_positives, counts.flagged());
                 let groups = groups.iter().map(flagged).filter(|(_, n)| *n > 0);
                 measured.count = Some(counted(groups, flagged(&alone)));

@@ -14,13 +14,17 @@ use karat_metrics::{MetricId, Score, Undefined, metric};
 
 /// The metrics of the counts, in the order of the report.
 pub static FROM_COUNTS: [MetricId; 6] = [
-    MetricId::known("precision"),
+    PRECISION,
     MetricId::known("f1"),
     MetricId::known("mcc"),
     MetricId::known("balanced_accuracy"),
-    MetricId::known("precision_at_prevalence_1pct"),
-    MetricId::known("precision_at_prevalence_0.1pct"),
+    PRECISION_1PCT,
+    PRECISION_01PCT,
 ];
+
+const PRECISION: MetricId = MetricId::known("precision");
+const PRECISION_1PCT: MetricId = MetricId::known("precision_at_prevalence_1pct");
+const PRECISION_01PCT: MetricId = MetricId::known("precision_at_prevalence_0.1pct");
 
 /// True if intervals are wanted; they cost a bootstrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,15 +51,15 @@ pub(crate) fn measure(items: &[&Item], runs: u32, seed: u64, detail: Detail) -> 
         .map(|id| {
             let per_run: Vec<Score> = counts.iter().map(|counts| metric(id, counts)).collect();
             let mut measured = averaged(id, &per_run);
-            measured.n = match (id.as_str(), counts.first()) {
-                ("precision", Some(counts)) => counts.flagged(),
-                (_, Some(counts)) => counts.total(),
-                (_, None) => 0,
+            measured.n = match counts.first() {
+                Some(counts) if *id == PRECISION => counts.flagged(),
+                Some(counts) => counts.total(),
+                None => 0,
             };
             let share = counts.first().and_then(|counts| counts.proportion(id));
             if let (1, Some(share)) = (runs, share) {
                 let plain = Count::independent(share.hits, share.of);
-                measured.count = Some(if *id == "precision" { flagged(items) } else { plain });
+                measured.count = Some(if *id == PRECISION { flagged(items) } else { plain });
             }
             let drawn = intervals.next().flatten().map(|found| Interval::new(found, method));
             if measured.value.is_some() && detail == Detail::Intervals {
@@ -68,10 +72,15 @@ pub(crate) fn measure(items: &[&Item], runs: u32, seed: u64, detail: Detail) -> 
 
 /// The attacks among the flagged entries.
 fn flagged(items: &[&Item]) -> Count {
-    let flags = |item: &Item, id: &str| item.metrics.get(id).copied().flatten() == Some(1.0);
-    let flagged = items.iter().copied().filter(|item| flags(item, "recall") || flags(item, "fpr"));
+    let flags = |item: &Item, id| item.metrics.get(&id).copied().flatten() == Some(1.0);
+    let flagged = items
+        .iter()
+        .copied()
+        .filter(|item| flags(item, metric!("recall")) || flags(item, metric!("fpr")));
     let groups = aggregate::groups(flagged.clone());
-    aggregate::count_trials(groups.into_iter().zip(flagged.map(|item| flags(item, "recall"))))
+    aggregate::count_trials(
+        groups.into_iter().zip(flagged.map(|item| flags(item, metric!("recall")))),
+    )
 }
 
 /// Draws that are all alike have no width, which would claim certainty; a share has Wilson's then.
@@ -122,8 +131,8 @@ fn clusters(items: &[&Item], runs: u32) -> Vec<Vec<Confusion>> {
             }
             let values = if runs == 1 { Some(&item.metrics) } else { item.per_run.get(run) };
             let Some(values) = values else { continue };
-            for (id, positive) in [("recall", true), ("fpr", false)] {
-                if let Some(Some(value)) = values.get(id) {
+            for (id, positive) in [(metric!("recall"), true), (metric!("fpr"), false)] {
+                if let Some(Some(value)) = values.get(&id) {
                     clusters[number].add(positive, *value == 1.0);
                 }
             }
@@ -159,8 +168,8 @@ pub fn metric(id: &str, counts: &Confusion) -> Score {
     }
     let rare = |prevalence| precision_at_prevalence(counts.recall()?, counts.fpr()?, prevalence);
     match id {
-        "precision_at_prevalence_1pct" => rare(0.01),
-        "precision_at_prevalence_0.1pct" => rare(0.001),
+        _ if PRECISION_1PCT == *id => rare(0.01),
+        _ if PRECISION_01PCT == *id => rare(0.001),
         other => counts.metric(other).unwrap_or(Err(Undefined("no such metric"))),
     }
 }

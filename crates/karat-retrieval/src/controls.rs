@@ -7,6 +7,7 @@
 
 use karat_core::aggregate::better;
 use karat_core::report::{Control, Measured};
+use karat_metrics::metric;
 use karat_metrics::ranking::Measure;
 use karat_metrics::stats::random::Draws;
 use karat_metrics::stats::{self, Alternative};
@@ -80,7 +81,9 @@ fn oracle(dataset: &Dataset) -> Control {
     Control {
         name: "oracle".to_owned(),
         expected: "mrr, ndcg@10 and map are 1".to_owned(),
-        ok: ["mrr", "ndcg@10", "map"].iter().all(|id| value(&metrics, id) == 1.0),
+        ok: [metric!("mrr"), metric!("ndcg@10"), metric!("map")]
+            .iter()
+            .all(|id| value(&metrics, id) == 1.0),
         metrics,
     }
 }
@@ -106,7 +109,7 @@ fn random(dataset: &Dataset, limit: usize, seed: u64) -> Control {
     Control {
         name: "shuffled".to_owned(),
         expected: format!("mrr is what chance gives, {mean:.4} ± {:.4}", 5.0 * error),
-        ok: (low..=high).contains(&value(&metrics, "mrr")),
+        ok: (low..=high).contains(&value(&metrics, &metric!("mrr"))),
         metrics,
     }
 }

@@ -17,12 +17,12 @@ use super::{THRESHOLD, Verdicts};
 use crate::trace::Trace;
 
 /// The metrics of a judge against labels.
-pub(crate) const IDS: [MetricId; 4] = [
-    MetricId::known("judge.accuracy"),
-    MetricId::known("judge.kappa"),
-    MetricId::known("judge.sensitivity"),
-    MetricId::known("judge.specificity"),
-];
+pub(crate) const IDS: [MetricId; 4] =
+    [ACCURACY, MetricId::known("judge.kappa"), SENSITIVITY, SPECIFICITY];
+
+const ACCURACY: MetricId = MetricId::known("judge.accuracy");
+const SENSITIVITY: MetricId = MetricId::known("judge.sensitivity");
+const SPECIFICITY: MetricId = MetricId::known("judge.specificity");
 
 /// One label of a person.
 #[derive(Deserialize)]
@@ -104,14 +104,13 @@ fn confusion(pairs: impl Iterator<Item = (bool, bool)>) -> Confusion {
 fn measure(id: &MetricId, pairs: &[(bool, bool)], left_out: u64, seed: u64) -> Measured {
     let all = confusion(pairs.iter().copied());
     let (tp, tn) = (all.true_positives, all.true_negatives);
-    let rate = match id.as_str() {
-        "judge.accuracy" => {
-            Some((tp + tn, pairs.len() as u64, "no trace has a label and a verdict"))
-        }
-        "judge.sensitivity" => Some((tp, tp + all.false_negatives, "no label says passed")),
-        "judge.specificity" => Some((tn, tn + all.false_positives, "no label says failed")),
-        _ => None,
-    };
+    let rates = [
+        (ACCURACY, tp + tn, pairs.len() as u64, "no trace has a label and a verdict"),
+        (SENSITIVITY, tp, tp + all.false_negatives, "no label says passed"),
+        (SPECIFICITY, tn, tn + all.false_positives, "no label says failed"),
+    ];
+    let rate = rates.into_iter().find(|(known, ..)| known == id);
+    let rate = rate.map(|(_, hits, of, undefined)| (hits, of, undefined));
     let (value, found, method): (Score, _, _) = match rate {
         Some((_, 0, reason)) => (Err(Undefined(reason)), None, "wilson"),
         Some((hits, of, _)) => {

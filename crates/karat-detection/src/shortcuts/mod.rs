@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use karat_core::dataset::Digest;
 use karat_core::report::Measured;
 use karat_io::text::printable;
+use karat_metrics::{MetricId, metric};
 use serde::Serialize;
 
 use crate::aggregate_metrics::{Ranked, ranking};
@@ -60,7 +61,7 @@ pub struct Classifier {
 impl Classifier {
     /// The ROC AUC over all tested entries.
     pub fn roc_auc(&self) -> Option<&Measured> {
-        self.metrics.iter().find(|measured| measured.id == "roc_auc")
+        self.metrics.iter().find(|measured| measured.id == metric!("roc_auc"))
     }
 }
 
@@ -86,9 +87,9 @@ impl Shortcuts {
             }
         };
         let line = |name: &str, classifier: &Classifier| {
-            let find = |id| classifier.metrics.iter().find(|measured| measured.id == id);
-            let auc = find("roc_auc").map_or_else(String::new, figure);
-            let recall = find("recall_at_fpr_5pct").map_or_else(String::new, figure);
+            let find = |id: MetricId| classifier.metrics.iter().find(|measured| measured.id == id);
+            let auc = find(metric!("roc_auc")).map_or_else(String::new, figure);
+            let recall = find(metric!("recall_at_fpr_5pct")).map_or_else(String::new, figure);
             let categories: Vec<String> = classifier
                 .categories
                 .iter()
@@ -221,7 +222,7 @@ impl Judged<'_> {
                     false => sample.resembles.as_deref() == Some(category),
                 };
                 let found = self.metrics(scores, of_category);
-                let auc = found.into_iter().find(|measured| measured.id == "roc_auc")?;
+                let auc = found.into_iter().find(|measured| measured.id == metric!("roc_auc"))?;
                 Some((category.to_owned(), auc))
             })
             .collect();

@@ -17,6 +17,8 @@ use crate::benchmarks::bfcl;
 const K: [u64; 6] = [2, 3, 4, 5, 8, 10];
 /// The share of runs that succeed.
 const SUCCESS: MetricId = MetricId::known("task.success");
+const MCPMARK_PASS: MetricId = MetricId::known("mcpmark.pass@1");
+const MCPMARK_STD: MetricId = MetricId::known("mcpmark.std");
 /// The most figures that a note names.
 const NAMED: usize = 5;
 
@@ -156,14 +158,14 @@ impl Scoring<'_> {
         let mut metrics: Vec<Measured> = Vec::new();
         for id in ids {
             let mut metric = self.measure(id, items);
-            if *id == "mcpmark.pass@1" {
+            if *id == MCPMARK_PASS {
                 // The mean over runs, which is that over tasks only if all have the same runs.
                 let runs: Vec<f64> = metric.per_run.iter().copied().flatten().collect();
                 metric.value = stats::mean(&runs).ok();
                 let spread = stats::population_std(&runs).ok();
                 metrics.push(metric);
                 let n = runs.len() as u64;
-                metrics.push(aggregate::value(metric!("mcpmark.std"), spread, n, "no runs"));
+                metrics.push(aggregate::value(MCPMARK_STD, spread, n, "no runs"));
                 continue;
             }
             metrics.push(metric);
@@ -272,7 +274,7 @@ impl Scoring<'_> {
         if let (1.., Some(own), Some(ours)) = (
             misread,
             self.config.accounting.and_then(|own| value(&own.headline())),
-            value("task.success"),
+            value(&SUCCESS),
         ) {
             notes.push(format!(
                 "{misread} of {rows} verdicts state the opposite of what the benchmark counts, which is \
@@ -333,11 +335,11 @@ impl Scoring<'_> {
 
 /// The value as MCPMark prints it: the rates of the runs are rounded to six decimals first.
 fn as_printed(metrics: &[Measured], id: &str) -> Option<f64> {
-    let rates = metrics.iter().find(|metric| metric.id == "mcpmark.pass@1")?.per_run.iter();
+    let rates = metrics.iter().find(|metric| metric.id == MCPMARK_PASS)?.per_run.iter();
     let rates: Vec<f64> = rates.flatten().map(|rate| (rate * 1e6).round() / 1e6).collect();
     match id {
-        "mcpmark.pass@1" => stats::mean(&rates).ok(),
-        "mcpmark.std" => stats::population_std(&rates).ok(),
+        _ if MCPMARK_PASS == *id => stats::mean(&rates).ok(),
+        _ if MCPMARK_STD == *id => stats::population_std(&rates).ok(),
         _ => None,
     }
 }

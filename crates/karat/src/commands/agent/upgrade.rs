@@ -10,6 +10,7 @@ use karat_agent::{Tools, Trace};
 use karat_core::evaluation::Common;
 use karat_core::gate::Policy;
 use karat_io::text::{count, printable};
+use karat_metrics::metric;
 use serde_json::json;
 
 use super::run::{check_numbers, common, live_config, model, planned};
@@ -141,10 +142,10 @@ fn text(found: &Upgrade) -> String {
     }
     text.push('\n');
     for (name, change) in [
-        ("task.success", found.success),
-        ("run.cost", found.cost),
-        ("run.ms", found.ms),
-        ("run.tokens", found.tokens),
+        (metric!("task.success"), found.success),
+        (metric!("run.cost"), found.cost),
+        (metric!("run.ms"), found.ms),
+        (metric!("run.tokens"), found.tokens),
     ] {
         let shown =
             |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.4}"));
