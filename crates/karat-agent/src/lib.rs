@@ -44,7 +44,7 @@ pub use formats::spans::protobuf;
 pub use intake::{Counts, Failures, ReadStats, TraceSource};
 pub use metric::{CallMetric, CallScore, UnknownMetric};
 pub use read::{Bad, Record, TraceFiles, recognize};
-pub use report::{METRICS, OPTIONAL};
+pub use report::{metrics, optional};
 pub use run::AgentRun;
 pub use scored::{Keep, ScoredSet, ScoredTrace};
 pub use scores::{TraceScore, TraceScorer};

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
+use karat_agent::CallMetric;
 use karat_agent::scores::Own;
-use karat_agent::{CallMetric, METRICS, OPTIONAL};
 use karat_detection::aggregate_metrics::{FROM_COUNTS, from_scores};
 use karat_detection::score::RATES;
 use karat_metrics::MetricId;
@@ -132,7 +132,7 @@ impl Metric {
 
 /// Scores that few sources have: where none does, the report does not mention them.
 fn is_optional(id: &MetricId) -> bool {
-    OPTIONAL.iter().any(|own| own.id() == *id)
+    karat_agent::optional().any(|own| own.id() == *id)
 }
 
 /// The settings, checked, with the metrics that they mean.
@@ -208,9 +208,9 @@ fn same(metrics: Vec<Metric>) -> Metrics {
 fn of_traces(asked: &[String]) -> Result<Metrics, Error> {
     let usual = || {
         let peers: Vec<MetricId> = CallMetric::usual().iter().map(CallMetric::id).collect();
-        let known = |id: &&MetricId| Own::IDS.contains(id) || peers.contains(id);
-        let rest = Own::IDS.iter().filter(|id| is_optional(id));
-        METRICS.iter().filter(known).chain(rest).cloned().collect::<Vec<MetricId>>()
+        let known = |id: &MetricId| Own::IDS.contains(id) || peers.contains(id);
+        let rest = Own::IDS.iter().filter(|id| is_optional(id)).cloned();
+        karat_agent::metrics().into_iter().filter(known).chain(rest).collect::<Vec<MetricId>>()
     };
     if asked.is_empty() {
         return Ok(same(usual().into_iter().map(Metric::of).collect()));

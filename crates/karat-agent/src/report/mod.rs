@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use karat_core::aggregate;
 use karat_core::evaluation::Scored;
 use karat_core::observed::Observed;
-use karat_core::report::{Control, Count, Interval, Item, Measured, Slice};
+use karat_core::report::{Control, Count, Interval, Item, Measured, Property, Slice};
 use karat_metrics::{MetricId, metric, stats};
 
 use self::averages::Averages;
@@ -27,48 +27,34 @@ use crate::judge::Verdicts;
 use crate::metric::CallMetric;
 use crate::pairs::Pairs;
 use crate::scored::{MAX_SHOWN, ScoredSet, ScoredTrace, Tally};
-use crate::scores::{Confusion, Own};
+use crate::scores::{Confusion, Own, Section};
 use crate::tools::Tools;
 use crate::trace::Trace;
 use crate::trajectories::{self, Tolerances};
 
 /// The metrics of every report, in the order in which they are shown.
-pub const METRICS: &[MetricId] = &[
-    MetricId::known("task.success"),
-    MetricId::known("calls.exact"),
-    MetricId::known("calls.alignment"),
-    MetricId::known("calls.f1"),
-    MetricId::known("answer.correct"),
-    MetricId::known("state.reached"),
-    MetricId::known("gauge.proactivity"),
-    MetricId::known("gauge.compliance"),
-    MetricId::known("gauge.unneeded_call"),
-    MetricId::known("gauge.effectiveness"),
-    MetricId::known("gauge.success_with_tools"),
-    MetricId::known("gauge.success_without_tools"),
-    MetricId::known("gauge.overhead_tokens"),
-    MetricId::known("gauge.tokens_with_tools"),
-    MetricId::known("gauge.tokens_without_tools"),
-    MetricId::known("gauge.overhead_ms"),
-    MetricId::known("gauge.ms_with_tools"),
-    MetricId::known("gauge.ms_without_tools"),
-    MetricId::known("mcpbench.tool_name_validity"),
-    MetricId::known("mcpbench.schema_compliance"),
-    MetricId::known("mcpbench.execution_success"),
-    MetricId::known("calls.first_error"),
-    MetricId::known("calls.forbidden"),
-    MetricId::known("calls.loop"),
-    MetricId::known("ragas.tool_call_accuracy"),
-    MetricId::known("ragas.tool_call_accuracy_unordered"),
-    MetricId::known("ragas.tool_call_f1"),
-    MetricId::known("deepeval.tool_correctness"),
-    MetricId::known("deepeval.tool_correctness|ordered|name+input"),
-    MetricId::known("run.tokens"),
-    MetricId::known("run.ms"),
-];
+pub fn metrics() -> Vec<MetricId> {
+    let own = |sections: &[Section]| -> Vec<MetricId> {
+        sections.iter().flat_map(|section| own_in(*section)).map(Own::id).collect()
+    };
+    [
+        own(&[Section::Success, Section::Calls, Section::Result, Section::Gauge]),
+        averages::OVER_TASKS.to_vec(),
+        own(&[Section::Validity, Section::Mistakes]),
+        CallMetric::usual().iter().map(CallMetric::id).collect(),
+        own(&[Section::Usage]),
+    ]
+    .concat()
+}
 
-/// Metrics that are in a report only if a trace has them.
-pub const OPTIONAL: [Own; 4] = [Own::Outcome, Own::Cost, Own::CachedTokens, Own::ReasoningTokens];
+/// The scores that are in a report only if a trace has them.
+pub fn optional() -> impl Iterator<Item = Own> {
+    own_in(Section::RareResult).chain(own_in(Section::RareUsage))
+}
+
+fn own_in(section: Section) -> impl Iterator<Item = Own> {
+    Own::ALL.iter().copied().filter(move |own| own.section() == section)
+}
 
 /// Everything that a report is made from.
 pub(crate) struct Scoring<'a> {
@@ -131,8 +117,8 @@ impl Scoring<'_> {
 
     /// The metrics of this report: the usual ones, and those that were asked for.
     fn ids(&self) -> Vec<MetricId> {
-        let mut ids = METRICS.to_vec();
-        for own in OPTIONAL {
+        let mut ids = metrics();
+        for own in optional() {
             if self.set.traces.iter().any(|scored| scored.score.value(own).is_some()) {
                 ids.push(own.id());
             }
@@ -196,7 +182,7 @@ fn confusion_slices(tally: &Tally) -> Vec<Slice> {
     let of = |confusion: &Confusion| required.get(confusion.expected.as_str()).copied();
     all.into_iter()
         .map(|(confusion, hits)| Slice {
-            by: "confusion".to_owned(),
+            by: Property::Confusion.into(),
             value: confusion.to_string(),
             metrics: vec![share(metric!("calls.confusion"), hits, of(confusion).unwrap_or(hits))],
         })

@@ -5,8 +5,24 @@ use karat_metrics::MetricId;
 /// A score, or the reason for which it is undefined.
 pub(crate) type Score = Result<f64, &'static str>;
 
+/// A section of the metrics of a report, in the order in which they are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Section {
+    Success,
+    Calls,
+    Result,
+    Gauge,
+    Validity,
+    Mistakes,
+    Usage,
+    /// Judged elsewhere; shown only if a trace has it.
+    RareResult,
+    /// Shown only if a trace has it.
+    RareUsage,
+}
+
 macro_rules! own_scores {
-    ($($name:ident = $id:literal,)*) => {
+    ($($section:ident $name:ident = $id:literal,)*) => {
         /// Karat's own scores of a trace; the number of each is its place in a [`TraceScore`].
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Own {
@@ -17,6 +33,16 @@ macro_rules! own_scores {
             /// The ids, in the order of the variants.
             pub const IDS: &[MetricId] = &[$(MetricId::known($id)),*];
 
+            /// All of them.
+            pub(crate) const ALL: &[Own] = &[$(Own::$name),*];
+
+            /// The section of a report that shows it.
+            pub(crate) fn section(self) -> Section {
+                match self {
+                    $(Own::$name => Section::$section,)*
+                }
+            }
+
             /// The id of this score.
             pub fn id(self) -> MetricId {
                 Own::IDS[self as usize].clone()
@@ -25,28 +51,29 @@ macro_rules! own_scores {
     };
 }
 
+// The only list of the scores: the section of each says where reports show it.
 own_scores! {
-    Exact = "calls.exact",
-    Alignment = "calls.alignment",
-    F1 = "calls.f1",
-    FirstError = "calls.first_error",
-    Forbidden = "calls.forbidden",
-    Loop = "calls.loop",
-    ToolNameValidity = "mcpbench.tool_name_validity",
-    SchemaCompliance = "mcpbench.schema_compliance",
-    ExecutionSuccess = "mcpbench.execution_success",
-    Proactivity = "gauge.proactivity",
-    Compliance = "gauge.compliance",
-    UnneededCall = "gauge.unneeded_call",
-    Tokens = "run.tokens",
-    Ms = "run.ms",
-    Cost = "run.cost",
-    CachedTokens = "run.cached_tokens",
-    ReasoningTokens = "run.reasoning_tokens",
-    Answer = "answer.correct",
-    State = "state.reached",
-    Outcome = "outcome.score",
-    Success = "task.success",
+    Calls Exact = "calls.exact",
+    Calls Alignment = "calls.alignment",
+    Calls F1 = "calls.f1",
+    Mistakes FirstError = "calls.first_error",
+    Mistakes Forbidden = "calls.forbidden",
+    Mistakes Loop = "calls.loop",
+    Validity ToolNameValidity = "mcpbench.tool_name_validity",
+    Validity SchemaCompliance = "mcpbench.schema_compliance",
+    Validity ExecutionSuccess = "mcpbench.execution_success",
+    Gauge Proactivity = "gauge.proactivity",
+    Gauge Compliance = "gauge.compliance",
+    Gauge UnneededCall = "gauge.unneeded_call",
+    Usage Tokens = "run.tokens",
+    Usage Ms = "run.ms",
+    RareUsage Cost = "run.cost",
+    RareUsage CachedTokens = "run.cached_tokens",
+    RareUsage ReasoningTokens = "run.reasoning_tokens",
+    Result Answer = "answer.correct",
+    Result State = "state.reached",
+    RareResult Outcome = "outcome.score",
+    Success Success = "task.success",
 }
 
 /// The scores of one trace.

@@ -21,4 +21,5 @@ mod formats;
 mod hostile;
 mod listen;
 mod losses;
+mod metrics;
 mod recorded;
