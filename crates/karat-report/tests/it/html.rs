@@ -129,6 +129,8 @@ fn each_kind_of_report_divides_its_items_by_a_facet() {
             "attack by status: broken, held, not_applicable",
             "agent by task: failed, succeeded",
             "diff by calls: changed, the same, not compared",
+            "model_x by task: succeeded, partial, failed",
+            "agent with filter by outcome: no attack, done, succeeded, attempted, refused, ignored, undelivered",
             "dice by nothing: ",
         ]
     );
