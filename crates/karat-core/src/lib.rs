@@ -20,6 +20,7 @@ pub mod journal;
 pub mod kind;
 pub mod label;
 pub mod leaderboard;
+pub mod means;
 pub mod observed;
 mod paired;
 pub mod partition;

@@ -15,5 +15,6 @@ mod dataset;
 mod gate;
 mod journal;
 mod json_schema_engines;
+mod means;
 mod partition;
 mod toy;

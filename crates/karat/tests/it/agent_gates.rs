@@ -57,6 +57,25 @@ fn means_are_held_to_floors_and_ceilings() {
 }
 
 #[test]
+fn means_have_the_shape_of_their_schema() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/traces.schema.json");
+    let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let fits = |document: &Value| {
+        let errors: Vec<String> = validator.iter_errors(document).map(|e| e.to_string()).collect();
+        assert!(errors.is_empty(), "{errors:?}: {document:#}");
+    };
+    let document = score(RIGHT, &["--per-item", "--json"]).expect(0).json();
+    fits(&document);
+    assert_eq!(document["schema"], "karat.traces/1");
+    assert_eq!(document["items"][0]["scores"]["answer.correct"], 1.0);
+    let gated = score(RIGHT, &["--means", "--json", "--min", "task.success=0.5"]).expect(0).json();
+    fits(&gated);
+    assert_eq!(gated["gate"]["verdict"], "pass");
+    assert!(gated.get("items").is_none());
+}
+
+#[test]
 fn what_only_a_report_can_do_is_refused_in_one_pass() {
     for flags in [
         &["--baseline", "none.json"][..],

@@ -7,9 +7,9 @@ use karat_agent::traces::{Config, Data, Kept};
 use karat_agent::{CallMetric, Tasks, TraceFiles, TraceSource, Traces, recognize};
 use karat_core::evaluation::{Common, Entry, report_recorded};
 use karat_core::gate::{self, Policy};
-use karat_core::report::{Measured, Report, Verdict};
+use karat_core::means::{Means, TraceScores};
+use karat_core::report::{Report, Verdict};
 use karat_io::text::{clip, count, printable};
-use serde_json::{Map, Value, json};
 
 use super::score::{gate as gate_of, named};
 use super::{config, here};
@@ -39,7 +39,7 @@ pub(super) fn score(arguments: &AgentScoreArgs, terminal: &Terminal) -> Result<E
     let (mut lines, mut items) = (String::new(), Vec::new());
     let mut on_item = |item: &ItemScores<'_>| match (arguments.per_item, terminal.json()) {
         (false, _) => {}
-        (true, true) => items.push(item_json(item)),
+        (true, true) => items.push(trace_scores(item)),
         (true, false) => item_lines(&mut lines, item),
     };
     let files = TraceFiles { files: &config.traces, formats: &formats, metrics: &metrics };
@@ -71,13 +71,13 @@ pub(super) fn conclude(report: Report, gate: &Policy, terminal: &Terminal) -> Re
 fn show(
     mut report: Report,
     traces: u64,
-    (mut lines, items): (String, Option<Vec<Value>>),
+    (mut lines, items): (String, Option<Vec<TraceScores>>),
     gate: &Policy,
     terminal: &Terminal,
 ) -> Result<Exit, Stop> {
     let verdict = gate::judge(&mut report, gate, None).map_err(Stop::bad_input)?;
     if terminal.json() {
-        terminal.print_json(&document(&report, traces, items))?;
+        terminal.print_json(&Means::of(&report, traces, items))?;
     } else {
         lines.push_str(&table(&report, traces));
         terminal.print(&lines)?;
@@ -88,37 +88,9 @@ fn show(
     })
 }
 
-/// The means as a separate document: without items, it is not a report to compare.
-fn document(report: &Report, traces: u64, items: Option<Vec<Value>>) -> Value {
-    let defined = report.metrics.iter().filter(|metric| metric.value.is_some());
-    let mut document = json!({
-        "schema": "karat.traces/1",
-        "traces": traces,
-        "metrics": defined.map(metric_json).collect::<Vec<_>>(),
-        "warnings": report.warnings,
-    });
-    if let Some(fields) = document.as_object_mut() {
-        fields.extend(items.map(|items| ("items".to_owned(), Value::Array(items))));
-        let gate = report.gate.as_ref().filter(|gate| !gate.checks.is_empty());
-        fields.extend(gate.map(|gate| ("gate".to_owned(), json!(gate))));
-    }
-    document
-}
-
-fn metric_json(metric: &Measured) -> Value {
-    json!({
-        "id": metric.id,
-        "value": metric.value,
-        "n": metric.n,
-        "interval": metric.interval,
-        "succeeded": metric.count.map(|count| count.hits),
-    })
-}
-
-fn item_json(item: &ItemScores<'_>) -> Value {
-    let scores: Map<String, Value> =
-        item.values().map(|(id, score)| (id.to_owned(), json!(score))).collect();
-    json!({"id": item.id, "run": item.run, "scores": scores})
+fn trace_scores(item: &ItemScores<'_>) -> TraceScores {
+    let scores = item.values().map(|(id, score)| (id.to_owned(), score.into()));
+    TraceScores { id: item.id.to_owned(), run: item.run, scores: scores.collect() }
 }
 
 fn item_lines(lines: &mut String, item: &ItemScores<'_>) {
