@@ -60,7 +60,7 @@ pub struct TraceScores {
 }
 
 impl<'a> Means<'a> {
-    /// The means in a report, and the scores of the traces if they were asked for.
+    /// The means in a report, with the scores of the traces where each of them is shown.
     #[must_use]
     pub fn of(report: &'a Report, traces: u64, items: Option<Vec<TraceScores>>) -> Means<'a> {
         let mean = |metric: &'a Measured| Mean {
