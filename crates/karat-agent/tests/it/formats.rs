@@ -194,7 +194,7 @@ fn samples_of_an_archive_are_read_whatever_their_compression() {
     let (formats, set) = read(&[write(&directory, "log.eval", file(&zstd))]);
     assert_eq!(formats, [TraceFormat::Inspect]);
     let ids: Vec<&str> = set.traces.iter().map(|trace| trace.id.as_str()).collect();
-    assert_eq!(ids, ["stored", "packed"]);
+    assert_eq!(ids, ["packed", "stored"]);
     let cut = error(&write(&directory, "cut.eval", file(&zstd[..zstd.len() - 9])));
     assert!(cut.contains("samples/packed.json") && cut.contains("damaged"), "{cut}");
 }
