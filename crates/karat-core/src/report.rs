@@ -262,7 +262,7 @@ pub struct Slice {
 /// The scores of one item by metric; null where a metric is undefined on it.
 pub type Scores = BTreeMap<MetricId, Option<f64>>;
 
-/// One item of the dataset: what was observed and how it scored.
+/// One item of the dataset, with its observation and its scores.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Item {
     /// The item's id in the dataset.

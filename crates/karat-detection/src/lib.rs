@@ -2,8 +2,8 @@
 //!
 //! [`Detection`] is the evaluation: [`dataset`] (the labelled threat corpus, with its [`audit`] and the
 //! search for [`shortcuts`]),
-//! [`system`] (built-in [`detectors`] and adapters under [`systems`]), [`decision`] (what counts as
-//! flagged), [`score`] (verdicts to scored entries) and [`controls`]. [`score_verdicts`] scores
+//! [`system`] (built-in [`detectors`] and adapters under `systems`), [`decision`] (what counts as
+//! flagged), [`score`] (verdicts to scored entries) and `controls`. [`score_verdicts`] scores
 //! verdicts that were made elsewhere.
 
 pub mod aggregate_metrics;

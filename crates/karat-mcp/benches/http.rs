@@ -180,17 +180,19 @@ impl Polled {
         let response = poll_fn(|context| {
             // Nothing can be there before the request is sent.
             let is_first = !std::mem::replace(&mut is_sent, true);
-            advance(driver, context, is_first, |nobody| response.as_mut().poll(nobody))
+            advance(driver, context, is_first, |without_waker| {
+                response.as_mut().poll(without_waker)
+            })
         });
         let mut response = response.await.unwrap();
         let incoming = response.body_mut();
         let mut body = Vec::new();
         loop {
             let frame = poll_fn(|context| {
-                let mut nobody = Context::from_waker(Waker::noop());
-                match Pin::new(&mut *incoming).poll_frame(&mut nobody) {
-                    Poll::Pending => advance(driver, context, false, |nobody| {
-                        Pin::new(&mut *incoming).poll_frame(nobody)
+                let mut without_waker = Context::from_waker(Waker::noop());
+                match Pin::new(&mut *incoming).poll_frame(&mut without_waker) {
+                    Poll::Pending => advance(driver, context, false, |without_waker| {
+                        Pin::new(&mut *incoming).poll_frame(without_waker)
                     }),
                     ready => ready,
                 }
@@ -213,14 +215,14 @@ fn advance<T>(
     must_wait: bool,
     mut next: impl FnMut(&mut Context<'_>) -> Poll<T>,
 ) -> Poll<T> {
-    let mut nobody = Context::from_waker(Waker::noop());
+    let mut without_waker = Context::from_waker(Waker::noop());
     if !must_wait {
-        assert!(Pin::new(&mut *driver).poll(&mut nobody).is_pending());
-        let found = next(&mut nobody);
+        assert!(Pin::new(&mut *driver).poll(&mut without_waker).is_pending());
+        let found = next(&mut without_waker);
         if found.is_ready() {
             return found;
         }
     }
     assert!(Pin::new(driver).poll(context).is_pending());
-    next(&mut nobody)
+    next(&mut without_waker)
 }

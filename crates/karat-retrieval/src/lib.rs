@@ -2,7 +2,7 @@
 //!
 //! [`Retrieval`] is the evaluation: [`dataset`] (frozen corpus and golden queries), [`system`]
 //! (built-in [`engines`] and adapters under [`systems`]), [`score`] (rankings to scored items) and
-//! [`controls`]. [`score_rankings`] scores [`rankings`] that were made elsewhere. [`snapshot`] holds
+//! `controls`. [`score_rankings`] scores [`rankings`] that were made elsewhere. [`snapshot`] holds
 //! definitions as servers serve them: captured, compared, locked.
 
 pub mod audit;

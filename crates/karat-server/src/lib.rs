@@ -1,10 +1,9 @@
 //! Server evaluation: does an MCP server answer correctly, validly, reliably, fast and safely?
 //!
-//! [`suites`] evaluates a server by a [`suite`]: [`system`] is a live server that is restarted when
-//! it fails, [`live_suite`] asks it case by case, [`observation`] holds what was observed of it,
-//! and the private modules `judge`, `score` and `controls` turn that into a report. [`recorded`] does so again with
-//! the observations of an earlier run. [`compliance`]
-//! checks arguments and results against declared schemas and the protocol. [`lint`] checks tool
+//! [`suites`] evaluates a server by a [`suite`]: `system` is a live server that is restarted when
+//! it fails, `live_suite` asks it case by case, `observation` holds the observations, and `judge`, `score`
+//! and `controls` turn these into a report. [`recorded`] does so again with the observations of an earlier run.
+//! `compliance` checks arguments and results against declared schemas and the protocol. [`lint`] checks tool
 //! definitions without calling a tool, [`load`] makes many calls at once, [`fuzz`] and [`attack`]
 //! call tools with generated and with hostile arguments; [`probe`] is what they share. [`suggest`] writes
 //! a suite from the answers of a live server, [`distil`] one from a recording, and [`drift`] compares its definitions with earlier ones.

@@ -1,6 +1,6 @@
 //! BM25 over the parts of a tool definition.
 //!
-//! Four fields, name and title weighing most; words are split as names need it ([`super::words`]),
+//! Four fields, name and title weighing most; words are split as names need it (`words`),
 //! stop words dropped, the rest stemmed (`terms`). Tools are indexed in the order of their
 //! ids, so equal scores come out by id and two builds of one corpus answer alike.
 
