@@ -1,4 +1,4 @@
-//! Tasks that run next to others.
+//! Tasks that run at the same time as others.
 
 use std::pin::Pin;
 

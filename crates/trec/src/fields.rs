@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_short_decimal_is_left_to_the_parser() {
+    fn anything_but_a_short_decimal_is_left_to_the_parser() {
         for text in
             ["", "-", ".", "-.", "+1", "1e5", "1.2.3", "--1", "1-", "nan", "1234567890123456"]
         {
