@@ -188,7 +188,7 @@ fn what_is_wrong_is_said_before_anything_is_started() {
     let scratch = Scratch::new();
     for (arguments, said) in [
         (&["--tool", "ad"] as &[&str], "did you mean \"add\""),
-        (&["--inputs", "0"], "`cases` must be at least 1"),
+        (&["--inputs", "0"], "`inputs` must be at least 1"),
         (&["--set", "path"], "NAME=VALUE"),
         (&["--allow", "fuzz-crsh"], "fuzz-crash"),
         (&["-o", "report.doc"], ".json"),
