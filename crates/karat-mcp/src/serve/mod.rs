@@ -98,14 +98,19 @@ pub async fn over_stdio(offer: Offer, respond: impl Respond) -> Result<(), Serve
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use karat_mcp::serve::{self, Offer, ProtocolError, Respond};
+/// use karat_mcp::serve::{self, Context, Offer, ProtocolError, Respond};
 /// use karat_mcp::{Options, Session};
 /// use serde_json::{Value, json};
 ///
 /// struct Empty;
 ///
 /// impl Respond for Empty {
-///     async fn call(&self, _tool: &str, _arguments: &Value) -> Result<Value, ProtocolError> {
+///     async fn call(
+///         &self,
+///         _: &Context,
+///         _tool: &str,
+///         _arguments: &Value,
+///     ) -> Result<Value, ProtocolError> {
 ///         Ok(json!({"content": []}))
 ///     }
 /// }
