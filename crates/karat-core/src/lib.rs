@@ -29,6 +29,7 @@ pub mod project;
 mod property;
 pub mod provenance;
 pub mod report;
+mod root;
 pub mod run;
 pub mod schema;
 mod slice_key;
